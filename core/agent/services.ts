@@ -1,0 +1,178 @@
+/**
+ * The services that core offers to plugins, as types: what `ctx.tools`, `ctx.models`, `ctx.agents`, … are. Each is implemented in the file of its name.
+ * Everything registered through them belongs to the plugin that registered it.
+ */
+import type { Disposer, HookKind, HookName } from '../kernel/hooks.js'
+import type { SessionEvent, SessionProblem, SessionSummary } from './session-events.js'
+import type { Delta } from './hooks.js'
+import type { FailureKind, Json, ModelRequest, Reply, SessionView, Source, Stats, ToolOutput, TurnReason, Usage } from './vocabulary.js'
+
+// ---- tools
+/** What a tool gets beside its arguments. */
+export interface ToolRun {
+  /** Pass this very object to `workspace.resolve`: what a person opened for this call is open to it alone. */
+  readonly session: SessionView
+  readonly turn: number
+  readonly step: number
+  readonly callId: string
+  /** Aborted when the turn is, or when the tool's plugin has to let go. */
+  readonly signal: AbortSignal
+  /** A folder of this session's for full outputs; `workspace.resolve` admits reading it. Made when first read. */
+  readonly outputDir: string
+  /** Tells clients how far it is. */
+  progress(message: string): void
+}
+export interface Tool {
+  /** 1 to 64 of `A-Za-z0-9_-`, what the OpenAI protocol allows. */
+  readonly name: string
+  readonly description: string
+  /** A zod object schema, or a JSON Schema of an object. Arguments are validated against it before anybody judges them. */
+  readonly parameters: object
+  /** Neighbouring allowed calls of read-only tools run together. */
+  readonly readOnly?: boolean
+  /** Its effects can not be confined to the workspace (a shell, a server of another). */
+  readonly unconfined?: boolean
+  /** Takes the place of another plugin's tool of that name. */
+  readonly override?: boolean
+  /** A throw becomes an error result that the model reads. */
+  execute(args: never, run: ToolRun): ToolOutput | Promise<ToolOutput>
+}
+export interface ToolInfo { readonly name: string; readonly plugin: string; readonly description: string; readonly parameters: Readonly<Record<string, Json>>; readonly readOnly: boolean }
+export interface ToolsService {
+  /** Fails to load the plugin when the name belongs to another (`already_registered`) and `override` is not said. */
+  register(tool: Tool): Disposer
+  list(): readonly ToolInfo[]
+}
+
+// ---- models
+/** A piece of a reply on its way; the last one is the whole reply. A stream that ends without it is an error. */
+export type ModelChunk = ({ readonly kind: Delta['kind']; readonly text: string; readonly callId?: string | undefined }) | { readonly kind: 'reply'; readonly reply: Reply }
+export interface Model {
+  /** The entry's name in `<id>/<model>`. */
+  readonly id: string
+  /** Model used when only the id is named, or none. */
+  readonly defaultModel?: string | undefined
+  /** Models it is known to offer, for `hx models`; may be empty. */
+  readonly models?: readonly string[] | undefined
+  /** Answers only when it is named (the offline model). */
+  readonly onlyWhenNamed?: boolean | undefined
+  /** true, or one sentence that says what is missing. Checked often: no I/O. */
+  ready(): true | string
+  /** Throws or rejects with a ModelError. */
+  stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelChunk>
+}
+export interface ModelInfo { readonly id: string; readonly plugin: string; readonly ready: boolean; readonly reason?: string | undefined; readonly defaultModel?: string | undefined; readonly models: readonly string[] }
+export interface ModelsService { register(model: Model): Disposer; list(): readonly ModelInfo[] }
+export type ModelErrorKind = 'rate_limit' | 'overloaded' | 'auth' | 'not_found' | 'context_length' | 'bad_request' | 'timeout' | 'network' | 'protocol' | 'truncated' | 'content_filter' | 'aborted'
+/** What a model plugin throws. `retryable` is its own judgement; `retryAfterMs` what the endpoint asked for; `partial` the text that had come. */
+export class ModelError extends Error {
+  readonly kind: ModelErrorKind
+  readonly status: number | undefined
+  readonly retryAfterMs: number | undefined
+  readonly retryable: boolean
+  readonly partial: string | undefined
+  constructor(kind: ModelErrorKind, message: string, more: { status?: number | undefined; retryAfterMs?: number | undefined; retryable?: boolean; partial?: string | undefined; cause?: unknown } = {}) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause })
+    this.name = 'ModelError'
+    this.kind = kind
+    this.status = more.status
+    this.retryAfterMs = more.retryAfterMs
+    this.retryable = more.retryable ?? ['rate_limit', 'overloaded', 'timeout', 'network', 'protocol', 'truncated'].includes(kind)
+    this.partial = more.partial
+  }
+}
+
+// ---- agents
+export type Mode = 'default' | 'accept-edits' | 'plan' | 'yes'
+export interface RunInput {
+  readonly prompt: string
+  /** Continue this session; else a new one is made. */
+  readonly session?: string | undefined
+  /** Workspace of a new session, absolute. */
+  readonly cwd?: string | undefined
+  /** `<id>/<model>` or `<id>`. */
+  readonly model?: string | undefined
+  readonly maxSteps?: number | undefined
+  readonly mode?: Mode | undefined
+  /** Keep the session in memory only. */
+  readonly ephemeral?: boolean | undefined
+  readonly source?: Source | undefined
+  /** The session and depth that started this one (subagents). */
+  readonly parent?: { readonly session: string; readonly depth: number } | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Puts asks of this run to a person; without it they are denied. */
+  readonly approver?: Approver | undefined
+}
+/** What a run tells: the log lines that it appends, and between them what is not logged. */
+export type RunEvent = SessionEvent | { readonly type: 'delta'; readonly turn: number; readonly step: number } & Delta | { readonly type: 'progress'; readonly callId: string; readonly name: string; readonly message: string }
+export interface RunResult {
+  readonly session: string
+  readonly turn: number
+  readonly reason: TurnReason
+  readonly kind?: FailureKind | undefined
+  /** Text of the last reply. */
+  readonly text: string
+  /** One sentence when the reason is not `completed`. */
+  readonly message?: string | undefined
+  /** An ask was denied because nobody could be asked. */
+  readonly unanswered: boolean
+  readonly stats: Stats
+  readonly usage: Usage
+}
+export interface Run { readonly session: string; readonly events: AsyncIterable<RunEvent>; readonly result: Promise<RunResult> }
+export interface AgentsService {
+  /** Starts a turn. A prompt for a session whose turn runs waits in order. Rejects before anything is logged when no model is ready, or the session is missing or archived. */
+  run(input: RunInput): Promise<Run>
+  /** Sessions with a turn that runs or waits. */
+  list(): readonly { readonly session: string; readonly turn: number; readonly step: number; readonly queued: number }[]
+  abort(session: string, reason?: string): boolean
+  archive(session: string): Promise<void>
+}
+
+// ---- sessions, approvals, commands, hooks, workspace
+export interface SessionsService {
+  list(): Promise<readonly SessionSummary[]>
+  read(id: string): Promise<{ readonly events: readonly SessionEvent[]; readonly problems: readonly SessionProblem[] }>
+}
+export interface ApprovalRequest { readonly session: string; readonly turn: number; readonly call: { readonly id: string; readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }; readonly reason: string; readonly plugin: string; readonly signal: AbortSignal }
+export type ApprovalAnswer = { readonly answer: 'once' | 'session' | 'always' } | { readonly answer: 'denied'; readonly note?: string | undefined }
+/** Puts one ask to a person. Rejecting, or undefined, means nobody could be asked. */
+export type Approver = (request: ApprovalRequest) => Promise<ApprovalAnswer | undefined>
+export interface ApprovalsService {
+  /** Asks a person on a plugin's own account (an MCP server's consent, say). Waiting is nobody's own time. */
+  ask(request: { readonly session: string; readonly title: string; readonly reason: string; readonly signal?: AbortSignal }): Promise<boolean>
+}
+export interface Command { readonly name: string; readonly description: string; run(args: string, context: { readonly session: string; readonly signal: AbortSignal }): string | void | Promise<string | void> }
+export interface CommandsService { register(command: Command): Disposer; list(): readonly { readonly name: string; readonly plugin: string; readonly description: string }[] }
+
+export interface HandlerInfo { readonly plugin: string; readonly file?: string | undefined; readonly line?: number | undefined; readonly calls: number; readonly errors: number; readonly blocks: number; readonly timeouts: number; readonly p50: number; readonly p95: number; readonly max: number; readonly prepend: boolean }
+export interface HookInfo { readonly hook: string; readonly kind: HookKind; readonly handlers: readonly HandlerInfo[] }
+/** Dispatches a plugin's own hook. `inner` is the act of an around hook, or the default of a decide or amend one. */
+export type Fire = (payload: object, inner?: (payload: object) => unknown) => Promise<unknown>
+export interface HooksService {
+  list(): readonly HookInfo[]
+  /** Makes a hook of the plugin's own; names under `agent/` belong to core. Decide hooks take the decisions of `agent/pre-tool-use`, amend hooks amend `payload.value`. */
+  define<K extends HookName | (string & {})>(name: K, options: { kind: HookKind }): Fire
+}
+export interface WorkspaceService {
+  /**
+   * The one containment: the absolute real path behind `path` (relative to the session's cwd), or throws `outside_workspace` or `protected_path` in words for the model.
+   * For `write` the deepest existing ancestor is resolved and links are never followed out. `session` is `run.session` in a tool, `payload.session` in a hook.
+   */
+  resolve(session: SessionView, path: string, mode: 'read' | 'write'): Promise<string>
+  /** If a person says yes to the ask about this call, `path` is open to it alone; protected paths never. Called by the plugin that asks. */
+  openFor(session: SessionView, callId: string, path: string, mode: 'read' | 'write'): void
+}
+
+declare module '../kernel/hooks.js' {
+  interface Services {
+    tools: ToolsService
+    models: ModelsService
+    agents: AgentsService
+    sessions: SessionsService
+    approvals: ApprovalsService
+    commands: CommandsService
+    hooks: HooksService
+    workspace: WorkspaceService
+  }
+}

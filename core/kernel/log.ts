@@ -1,0 +1,50 @@
+/**
+ * The log of the host: records with a level, an optional owner and fields, handed to sinks. Knows no file and no format; who prints is decided outside.
+ * Sinks are called in order and must not throw; one that does is dropped with a last word on stderr.
+ */
+export type Level = 'debug' | 'info' | 'warn' | 'error'
+export const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error']
+
+/** One line of the log. `plugin` is the entry's id when a plugin speaks or is spoken of. */
+export interface LogRecord {
+  readonly ts: string
+  readonly level: Level
+  readonly message: string
+  readonly plugin?: string | undefined
+  readonly fields?: Readonly<Record<string, unknown>> | undefined
+}
+export type LogSink = (record: LogRecord) => void
+
+export interface Logger {
+  debug(message: string, fields?: Record<string, unknown>): void
+  info(message: string, fields?: Record<string, unknown>): void
+  warn(message: string, fields?: Record<string, unknown>): void
+  error(message: string, fields?: Record<string, unknown>): void
+}
+
+export class Log implements Logger {
+  readonly #sinks = new Set<LogSink>()
+  /** Adds a sink; the disposer takes it out. */
+  sink(sink: LogSink): () => void {
+    this.#sinks.add(sink)
+    return () => { this.#sinks.delete(sink) }
+  }
+  debug(message: string, fields?: Record<string, unknown>): void { this.write('debug', message, fields) }
+  info(message: string, fields?: Record<string, unknown>): void { this.write('info', message, fields) }
+  warn(message: string, fields?: Record<string, unknown>): void { this.write('warn', message, fields) }
+  error(message: string, fields?: Record<string, unknown>): void { this.write('error', message, fields) }
+  /** The logger of one plugin. */
+  of(plugin: string): Logger {
+    const write = (level: Level) => (message: string, fields?: Record<string, unknown>) => { this.write(level, message, fields, plugin) }
+    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  }
+  write(level: Level, message: string, fields?: Record<string, unknown>, plugin?: string): void {
+    const record: LogRecord = { ts: new Date().toISOString(), level, message, plugin, fields }
+    for (const sink of this.#sinks) {
+      try { sink(record) } catch (error) {
+        this.#sinks.delete(sink)
+        process.stderr.write(`hx: a log sink failed and was dropped: ${error instanceof Error ? error.message : String(error)}\n`)
+      }
+    }
+  }
+}
