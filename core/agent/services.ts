@@ -162,6 +162,13 @@ export interface WorkspaceService {
   resolve(session: SessionView, path: string, mode: 'read' | 'write'): Promise<string>
   /** If a person says yes to the ask about this call, `path` is open to it alone; protected paths never. Called by the plugin that asks. */
   openFor(session: SessionView, callId: string, path: string, mode: 'read' | 'write'): void
+  /**
+   * Bytes of a regular file: `resolve`, then a check of what was really opened, so that no link swapped in meanwhile leads out.
+   * At most `maxBytes` from `offset` on (default: all of it). Errors of the file system (`ENOENT`, `EISDIR`, …) come through as they are.
+   */
+  readFile(session: SessionView, path: string, options?: { offset?: number | undefined; maxBytes?: number | undefined }): Promise<Buffer>
+  /** Replaces or makes a file as a whole (temporary file, rename) in a directory that is held while it is written; missing directories are made. Keeps the mode of a file that was there, unless `mode` is given. */
+  writeFile(session: SessionView, path: string, data: string | Uint8Array, options?: { mode?: number | undefined }): Promise<void>
 }
 
 declare module '../kernel/hooks.js' {
