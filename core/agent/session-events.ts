@@ -79,4 +79,6 @@ export interface SessionStore {
   list(): Promise<readonly SessionSummary[]>
   /** A folder for what belongs to the session but is no event: full outputs. Made on first use. */
   outputDir(id: string): string
+  /** Where that folder is or would be, without making it. */
+  outputPath(id: string): string
 }
