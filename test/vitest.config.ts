@@ -13,6 +13,7 @@ export default defineConfig({
     execArgv: ['--expose-gc'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    reporters: ['default'],
+    reporters: ['default', 'json'],
+    outputFile: { json: 'test/report.json' },
   },
 })

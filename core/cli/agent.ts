@@ -1,0 +1,92 @@
+/**
+ * `hx agent "TASK"`: one task, then the end. The answer goes to stdout, all else to stderr; with --json exactly the log lines that the run appends.
+ */
+import { HarnessError } from '../errors.js'
+import { textOf } from '../agent/vocabulary.js'
+import type { Mode, RunEvent, RunResult } from '../agent/services.js'
+import type { Client, RunHandle } from './client.js'
+import { connect } from './connect.js'
+import type { Io } from './io.js'
+import { readTask, terminalApprover } from './prompt.js'
+import { sessionId } from './sessions.js'
+import { onSignals } from './signals.js'
+import { oneLine, printable } from './terminal.js'
+
+interface Options {
+  session?: string
+  continue?: boolean
+  model?: string
+  maxSteps?: number
+  mode?: Mode
+  yes?: boolean
+  offline?: boolean
+  ephemeral?: boolean
+  plugin: string[]
+  without: string[]
+  safe?: boolean
+}
+
+export async function agent(io: Io, words: readonly string[], options: Options): Promise<number> {
+  if (options.session !== undefined && options.continue) throw new HarnessError('usage', '--session and --continue exclude each other')
+  if (options.offline && options.model !== undefined) throw new HarnessError('usage', '--offline and --model exclude each other')
+  if (options.yes && options.mode !== undefined && options.mode !== 'yes') throw new HarnessError('usage', `--yes is short for --mode yes; it excludes --mode ${options.mode}`)
+  const prompt = await readTask(words, io)
+  const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })
+  const signals = onSignals()
+  try {
+    const session = options.session !== undefined ? await sessionId(client, options.session) : options.continue ? await lastSession(client, io.cwd) : undefined
+    if (signals.code !== undefined) return signals.code
+    const handle = await client.run({
+      prompt, session, cwd: io.cwd,
+      model: options.offline ? 'offline' : options.model,
+      maxSteps: options.maxSteps, mode: options.yes ? 'yes' : options.mode, ephemeral: options.ephemeral,
+    }, io.interactive ? terminalApprover(io) : undefined)
+    signals.first = name => { handle.abort(`stopped by ${name}`) }
+    const result = io.json ? await printLines(handle, io) : await printText(handle, io)
+    return signals.code ?? exitOf(result)
+  } finally {
+    await client.close()
+    signals.off()
+  }
+}
+
+/** The first that applies of 3 (refused), 1 (not done), 0. */
+export function exitOf(result: RunResult): number {
+  if (result.reason === 'rejected' || result.unanswered) return 3
+  return result.reason === 'completed' ? 0 : 1
+}
+
+async function lastSession(client: Client, cwd: string): Promise<string> {
+  const last = (await client.sessions()).find(one => one.cwd === cwd && !one.archived && one.parent === undefined)
+  if (last) return last.id
+  throw new HarnessError('session_missing', `there is no session in ${cwd} to continue; leave out --continue to begin one`)
+}
+
+async function printLines(handle: RunHandle, io: Io): Promise<RunResult> {
+  for await (const event of handle.events) if ('seq' in event) io.line(event)
+  return handle.result
+}
+
+/** On a terminal the reply is shown as it comes; elsewhere the answer is printed once it is known to be the last. */
+async function printText(handle: RunHandle, io: Io): Promise<RunResult> {
+  const live = io.stdout.isTTY === true && !io.globals.quiet
+  let open = false                                          // the cursor stands behind streamed text
+  const close = () => { if (open) io.stdout.write('\n'); open = false }
+  for await (const event of handle.events) {
+    if (live && event.type === 'delta' && event.kind === 'text') { io.stdout.write(printable(event.text)); open = true }
+    else if (event.type !== 'delta') { close(); tell(event, io, live) }
+  }
+  close()
+  const result = await handle.result
+  if (!live && result.text !== '') io.say(printable(result.text))
+  if (result.message !== undefined) io.stderr.write(`${io.paintNote(result.reason === 'completed' ? 'yellow' : 'red', `hx: ${printable(result.message)}`)}\n`)
+  return result
+}
+
+function tell(event: Exclude<RunEvent, { type: 'delta' }>, io: Io, live: boolean): void {
+  if (event.type === 'message' && event.role === 'assistant' && event.toolCalls?.length && !live) {
+    const beside = printable(textOf(event)).trim()
+    if (beside !== '') io.note(beside)
+  } else if (event.type === 'warning') io.note(io.paintNote('yellow', `hx: ${oneLine(event.message, 400)}`))
+  else if (event.type === 'progress' && io.globals.verbose) io.note(io.paintNote('dim', `${event.name}: ${oneLine(event.message)}`))
+}

@@ -1,0 +1,71 @@
+/**
+ * The streams of one command: answers to stdout, everything else to stderr, JSON when asked for. Knows no command.
+ * A reader that goes away (`hx … | head`) is no error: what is left to say is dropped and the command ends as it would have.
+ */
+import type { Level, LogRecord, LogSink } from '../kernel/log.js'
+import { at, HarnessError, messageOf } from '../errors.js'
+import { colours, plain, printable, wantsColour, type Paint } from './terminal.js'
+
+/** Options that every command takes. */
+export interface Globals {
+  readonly config?: string
+  readonly dir?: string
+  readonly json?: boolean
+  readonly trust?: boolean
+  readonly quiet?: boolean
+  readonly verbose?: boolean
+}
+
+export class Io {
+  readonly stdin = process.stdin
+  readonly stdout = process.stdout
+  readonly stderr = process.stderr
+  readonly env = process.env
+  globals: Globals = {}
+  readonly paint: Paint = wantsColour(process.stdout, process.env) ? colours : plain
+  readonly paintNote: Paint = wantsColour(process.stderr, process.env) ? colours : plain
+
+  constructor() {
+    for (const stream of [this.stdout, this.stderr]) {
+      stream.on('error', (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') throw error })
+    }
+  }
+  get json(): boolean { return this.globals.json === true }
+  /** Where the command stands: `-C`, else the current directory. */
+  get cwd(): string { return this.globals.dir ?? process.cwd() }
+  /** A person can be asked: both ends are terminals, and nobody parses the output. */
+  get interactive(): boolean { return this.stdin.isTTY === true && this.stderr.isTTY === true && !this.json }
+
+  say(text: string): void { this.stdout.write(text.endsWith('\n') ? text : `${text}\n`) }
+  note(text: string): void { if (!this.globals.quiet) this.stderr.write(`${text}\n`) }
+  line(value: unknown): void { this.stdout.write(`${JSON.stringify(value)}\n`) }
+
+  /** The host's log on a terminal: warnings and errors, everything with `-v`, errors alone with `-q`. */
+  logSink(): LogSink {
+    const least: Level = this.globals.quiet ? 'error' : this.globals.verbose ? 'debug' : 'warn'
+    const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
+    return (record: LogRecord) => {
+      if (rank[record.level] < rank[least]) return
+      const who = record.plugin === undefined ? 'hx' : `hx: plugin "${record.plugin}"`
+      const tone = record.level === 'error' ? 'red' : record.level === 'warn' ? 'yellow' : 'dim'
+      this.stderr.write(`${this.paintNote(tone, `${who}: ${printable(record.message)}`)}\n`)
+    }
+  }
+
+  /** Says what went wrong, once, and gives the exit code. */
+  fail(error: unknown): number {
+    const known = error instanceof HarnessError ? error : undefined
+    const { file, line, column } = known?.place ?? {}
+    if (this.json) this.line({ type: 'error', code: known?.code ?? 'internal', message: messageOf(error), file, line, column })
+    else {
+      const place = known?.place && !known.message.includes(known.place.file) ? ` (${at(known.place)})` : ''
+      this.stderr.write(`${this.paintNote('red', 'hx:')} ${printable(messageOf(error))}${place}\n`)
+      if (!known || this.globals.verbose) this.stderr.write(`${error instanceof Error ? error.stack : ''}\n`)
+    }
+    return known?.exit ?? 1
+  }
+  /** Everything said has left the process, or its reader has. */
+  async flush(): Promise<void> {
+    await Promise.all([this.stdout, this.stderr].map(stream => stream.writableLength === 0 || stream.destroyed ? undefined : new Promise<void>(done => { stream.write('', () => { done() }) })))
+  }
+}

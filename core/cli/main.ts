@@ -1,0 +1,102 @@
+#!/usr/bin/env node
+/**
+ * `hx`: reads the command line and hands over to the file of the command, which is loaded only then. Knows names and options; no command's work.
+ * One way out: what a command returns is the exit code, what it throws is said once.
+ */
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { HarnessError } from '../errors.js'
+import { VERSION } from '../version.js'
+import { Io, type Globals } from './io.js'
+
+type Work = (io: Io, ...args: any[]) => Promise<number>   // commander hands over whatever the command declared
+const io = new Io()
+let exitCode = 0
+
+/** Binds a command to the function of its file; the file is imported when the command runs. */
+function does(command: Command, work: () => Promise<Work>): Command {
+  return command.action(async (...given: unknown[]) => {
+    io.globals = command.optsWithGlobals<Globals>()
+    exitCode = await (await work())(io, ...given.slice(0, -1))
+  })
+}
+const count = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('it must be a whole number from 1.')
+  return value
+}
+const collect = (value: string, all: readonly string[]): string[] => [...all, value]
+
+const program = new Command('hx')
+  .description('A long-running plugin host for LLM agents. The loop is small; everything else is a plugin, switched in harness.config.yaml.')
+  .version(VERSION, '-V, --version')
+  .option('--config <file>', 'use this config file')
+  .option('-C, --dir <dir>', 'work in this folder instead of the current one')
+  .option('--json', 'print JSON, for programs')
+  .option('--trust', 'trust the folder\'s config and plugins, for this run only')
+  .option('-q, --quiet', 'errors only')
+  .option('-v, --verbose', 'everything the host logs')
+  .showSuggestionAfterError()
+  .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
+  .configureOutput({ outputError: () => {} })             // said by io.fail, in one place and in JSON when asked
+  .exitOverride()
+
+const addCommand = (parent: Command, name: string, about: string): Command =>
+  parent.command(name).description(about).exitOverride().configureOutput({ outputError: () => {} }).showSuggestionAfterError()
+
+does(addCommand(program, 'agent [task...]', 'do one task and end; standard input is added when it is not a terminal')
+  .option('--session <id>', 'continue this session')
+  .option('-c, --continue', 'continue the last session of this folder')
+  .option('--model <model>', '<id> or <id>/<model>, see "hx models"')
+  .option('--max-steps <n>', 'end the turn after so many steps', count)
+  .addOption(new Option('--mode <mode>', 'what needs no asking').choices(['default', 'accept-edits', 'plan', 'yes']))
+  .option('--yes', 'short for --mode yes')
+  .option('--offline', 'use the embedded offline model')
+  .option('--ephemeral', 'keep nothing of this session')
+  .option('--plugin <path>', 'load this plugin as well (repeatable)', collect, [])
+  .option('--without <id>', 'leave this plugin out (repeatable)', collect, [])
+  .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./agent.js')).agent)
+
+does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched'), async () => (await import('./demo.js')).demo)
+
+does(addCommand(program, 'start', 'start the daemon of this config').option('--foreground', 'stay in this terminal, for a service manager'), async () => (await import('./start.js')).start)
+does(addCommand(program, 'status', 'is the daemon running, and how is it'), async () => (await import('./status.js')).status)
+
+const plugins = does(addCommand(program, 'plugins', 'plugins: list them, or switch them on and off'), async () => (await import('./plugins.js')).list)
+does(addCommand(plugins, 'list', 'every entry of the config and its state'), async () => (await import('./plugins.js')).list)
+does(addCommand(plugins, 'enable <id>', 'switch an entry on, in the config file'), async () => (await import('./plugins.js')).enable)
+does(addCommand(plugins, 'disable <id>', 'switch an entry off, in the config file'), async () => (await import('./plugins.js')).disable)
+does(addCommand(plugins, 'reload [id]', 'load a plugin anew in the daemon; without an id, read the config again'), async () => (await import('./plugins.js')).reload)
+does(addCommand(plugins, 'info <id>', 'one plugin: state, what it registered, what it waits for'), async () => (await import('./plugins.js')).info)
+
+does(addCommand(program, 'hooks', 'hooks and their handlers, in order, with figures'), async () => (await import('./lists.js')).hooks)
+does(addCommand(program, 'tools', 'tools that the model is offered'), async () => (await import('./lists.js')).tools)
+does(addCommand(program, 'models', 'models, and what those that are not ready miss'), async () => (await import('./lists.js')).models)
+
+const sessions = does(addCommand(program, 'sessions', 'sessions: list and read them'), async () => (await import('./sessions.js')).list)
+does(addCommand(sessions, 'list', 'sessions, newest first'), async () => (await import('./sessions.js')).list)
+does(addCommand(sessions, 'show <id>', 'one session, readable, or its log lines with --json'), async () => (await import('./sessions.js')).show)
+
+const config = addCommand(program, 'config', 'the config file: check it, print its schema')
+does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)
+does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors'), async () => (await import('./config.js')).schema)
+
+does(addCommand(program, 'init', 'write a harness.config.yaml here'), async () => (await import('./init.js')).init)
+
+program.action(() => { program.outputHelp() })
+config.action(() => { config.outputHelp() })
+
+async function main(argv: readonly string[]): Promise<number> {
+  io.globals = { json: argv.includes('--json') }           // known before the line is parsed, so that its own errors are JSON too
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (!(error instanceof CommanderError)) return io.fail(error)
+    if (error.exitCode === 0) return 0                      // --help, --version
+    return io.fail(new HarnessError('usage', `${error.message.replace(/^error: /, '').replace(/\n\(?|\)$/g, ' ').trim()}; see "hx --help"`, { cause: error }))
+  }
+}
+
+const code = await main(process.argv.slice(2))
+await io.flush()
+process.exit(code)                                          // what a plugin left running must not hold the command

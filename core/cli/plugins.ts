@@ -1,0 +1,83 @@
+/** `hx plugins`: entries of the config, their state, and the switch that edits the file. */
+import { HarnessError, didYouMean } from '../errors.js'
+import type { PluginInfo } from '../loader/host.js'
+import type { Client } from './client.js'
+import { setEnabled } from './edit.js'
+import { runningDaemon, withClient } from './connect.js'
+import type { Io } from './io.js'
+import { elapsed, oneLine, table, type Paint } from './terminal.js'
+
+const TONES = { active: 'green', waiting: 'yellow', failed: 'red', disabled: 'dim', quarantined: 'red' } as const
+const stateOf = (plugin: PluginInfo, paint: Paint) => paint(TONES[plugin.state], plugin.state)
+
+export const list = (io: Io): Promise<number> => withClient(io, {}, async client => {
+  const all = await client.plugins()
+  if (io.json) { io.line({ plugins: all }); return 0 }
+  if (all.length === 0) { io.say('no plugins: the config has no rows under "plugins:"'); return 0 }
+  io.say(table([['PLUGIN', 'STATE', 'HANDLERS', 'TOOLS', 'VERSION', 'RELOAD', 'FROM'], ...all.map(plugin => [
+    plugin.id, stateOf(plugin, io.paint), String(plugin.handlers), String(plugin.tools), String(plugin.version),
+    plugin.lastReloadMs === undefined ? '' : elapsed(plugin.lastReloadMs), oneLine(plugin.from, 60),
+  ])], io.paint))
+  for (const plugin of all) {
+    const why = plugin.lastError ?? plugin.reason
+    if (why !== undefined) io.say(`  ${io.paint(plugin.state === 'active' ? 'yellow' : TONES[plugin.state], plugin.id)}: ${oneLine(why, 400)}`)
+  }
+  return 0
+})
+
+export const info = (io: Io, id: string): Promise<number> => withClient(io, {}, async client => {
+  const plugin = await find(client, id)
+  const hooks = (await client.hooks()).map(hook => ({ hook: hook.hook, kind: hook.kind, handlers: hook.handlers.filter(handler => handler.plugin === id) })).filter(hook => hook.handlers.length > 0)
+  const tools = (await client.tools()).filter(tool => tool.plugin === id).map(tool => tool.name)
+  const models = (await client.models()).filter(model => model.plugin === id).map(model => model.id)
+  if (io.json) { io.line({ plugin, hooks, tools, models }); return 0 }
+  const rows: [string, string][] = [
+    ['state', stateOf(plugin, io.paint)],
+    ...(plugin.reason === undefined ? [] : [['reason', plugin.reason] as [string, string]]),
+    ...(plugin.waiting?.length ? [['waits for', plugin.waiting.join(', ')] as [string, string]] : []),
+    ...(plugin.lastError === undefined ? [] : [['last error', plugin.lastError] as [string, string]]),
+    ['module', plugin.name], ['from', plugin.from], ['version', `${plugin.version} (${plugin.reloads} reloads${plugin.lastReloadMs === undefined ? '' : `, the last in ${elapsed(plugin.lastReloadMs)}`})`],
+    ['tools', tools.join(', ') || 'none'],
+    ...(models.length ? [['models', models.join(', ')] as [string, string]] : []),
+  ]
+  io.say(`${io.paint('bold', plugin.id)}\n${rows.map(([name, value]) => `  ${name.padEnd(11)}${value}`).join('\n')}`)
+  for (const { hook, kind, handlers } of hooks) for (const handler of handlers) {
+    io.say(`  ${'handler'.padEnd(11)}${hook} (${kind})${handler.file ? ` ${handler.file}:${handler.line}` : ''}: ${handler.calls} calls, ${handler.errors} errors, ${handler.blocks} blocks, ${handler.timeouts} timeouts, p95 ${elapsed(handler.p95)}`)
+  }
+  return 0
+})
+
+export const enable = (io: Io, id: string): Promise<number> => toggle(io, id, true)
+export const disable = (io: Io, id: string): Promise<number> => toggle(io, id, false)
+
+async function toggle(io: Io, id: string, enabled: boolean): Promise<number> {
+  const { file, changed } = await setEnabled(io, id, enabled)
+  const daemon = await runningDaemon(io)
+  const plugin = daemon && await daemon.reload().then(() => daemon.plugins()).then(all => all.find(one => one.id === id)).finally(() => daemon.close())
+  const now = plugin ? `, now ${plugin.state}${plugin.reason ? `: ${plugin.reason}` : ''}` : ''
+  if (io.json) io.line({ id, enabled, file, changed, ...(plugin && { state: plugin.state }) })
+  else io.say(changed ? `"${id}" is ${enabled ? 'enabled' : 'disabled'} in ${file}${now}` : `"${id}" was ${enabled ? 'enabled' : 'disabled'} already in ${file}${now}`)
+  return plugin?.state === 'failed' ? 1 : 0
+}
+
+export async function reload(io: Io, id: string | undefined): Promise<number> {
+  const daemon = await runningDaemon(io)
+  if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so there is nothing to reload; start one with "hx start"')
+  try {
+    if (id !== undefined) await find(daemon, id)
+    const report = await daemon.reload(id === undefined ? undefined : [id])
+    if (io.json) io.line(report)
+    else {
+      io.say(report.reloaded.length ? `reloaded: ${report.reloaded.join(', ')}` : 'nothing changed')
+      for (const { id, message } of report.failed) io.say(`${io.paint('red', 'failed')} ${id}: ${message}`)
+    }
+    return report.failed.length ? 1 : 0
+  } finally { await daemon.close() }
+}
+
+async function find(client: Client, id: string): Promise<PluginInfo> {
+  const all = await client.plugins()
+  const plugin = all.find(one => one.id === id)
+  if (plugin) return plugin
+  throw new HarnessError('unknown_id', `there is no plugin "${id}"${didYouMean(id, all.map(one => one.id))}; see "hx plugins"`)
+}

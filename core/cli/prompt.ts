@@ -1,0 +1,55 @@
+/** Reads a task and asks a person: what comes in over standard input. */
+import { createInterface } from 'node:readline/promises'
+import type { ApprovalAnswer, Approver } from '../agent/services.js'
+import { HarnessError } from '../errors.js'
+import type { Io } from './io.js'
+import { oneLine, printable } from './terminal.js'
+
+/** The words joined; standard input, when it is not a terminal, is read to its end and added. */
+export async function readTask(words: readonly string[], io: Io): Promise<string> {
+  const piped = io.stdin.isTTY === true ? '' : await readAll(io.stdin)
+  const task = [words.join(' ').trim(), piped.trim()].filter(part => part !== '').join('\n\n')
+  if (task === '') throw new HarnessError('usage', 'usage: hx agent "TASK"   (for example: hx agent "Read README.md and list src/*.js")')
+  return task
+}
+
+async function readAll(stream: NodeJS.ReadStream): Promise<string> {
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of stream) chunks.push(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EAGAIN' && code !== 'EISDIR' && code !== 'EBADF') throw error   // a closed or odd standard input holds no task
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Puts each ask to the person at the terminal, one at a time. */
+export function terminalApprover(io: Io): Approver {
+  let turn: Promise<unknown> = Promise.resolve()
+  return request => {
+    const answer = turn.then(() => ask(io, request))
+    turn = answer.catch(() => {})                            // the next ask does not care how this one ended
+    return answer
+  }
+}
+
+async function ask(io: Io, { call, reason, plugin, signal }: Parameters<Approver>[0]): Promise<ApprovalAnswer | undefined> {
+  if (signal.aborted) return undefined
+  const { paintNote } = io
+  const shown = call.name === 'bash' ? printable(String(call.arguments['command'])) : oneLine(JSON.stringify(call.arguments), 400)
+  io.stderr.write(`\n${paintNote('yellow', `${plugin} asks:`)} ${printable(reason)}\n  ${paintNote('bold', call.name)} ${shown}\n`)
+  const lines = createInterface({ input: io.stdin, output: io.stderr })
+  try {
+    for (;;) {
+      const said = (await lines.question('  [y] once  [s] this session  [n] no, tell the model why > ', { signal })).trim().toLowerCase()
+      if (said === 'y' || said === 'yes') return { answer: 'once' }
+      if (said === 's') return { answer: 'session' }
+      if (said === 'n' || said === 'no' || said === '') return { answer: 'denied', note: (await lines.question('  why? (empty: no reason) > ', { signal })).trim() || undefined }
+      if (/^no? /.test(said)) return { answer: 'denied', note: said.replace(/^no? +/, '') }
+    }
+  } catch (error) {
+    if (signal.aborted || (error as NodeJS.ErrnoException).code === 'ABORT_ERR') return undefined
+    throw error
+  } finally { lines.close() }
+}

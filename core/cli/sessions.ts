@@ -1,0 +1,58 @@
+/** `hx sessions list|show`: what was said, and what was done. */
+import { HarnessError } from '../errors.js'
+import type { SessionEvent } from '../agent/session-events.js'
+import { textOf } from '../agent/vocabulary.js'
+import type { Client } from './client.js'
+import { withClient } from './connect.js'
+import type { Io } from './io.js'
+import { elapsed, oneLine, printable, table, type Paint } from './terminal.js'
+
+export const list = (io: Io): Promise<number> => withClient(io, { sessionsOnly: true }, async client => {
+  const all = await client.sessions()
+  if (io.json) { io.line({ sessions: all }); return 0 }
+  const rows = all.map(one => [one.id, one.updatedAt.slice(0, 16).replace('T', ' '), String(one.turns), one.archived ? 'archived' : one.lastReason ?? '', oneLine(one.cwd, 40), oneLine(one.title, 60)])
+  io.say(rows.length ? table([['SESSION', 'WHEN', 'TURNS', 'ENDED', 'FOLDER', 'FIRST PROMPT'], ...rows], io.paint) : 'no sessions yet; start one with: hx agent "TASK"')
+  return 0
+})
+
+export const show = (io: Io, id: string): Promise<number> => withClient(io, { sessionsOnly: true }, async client => {
+  const { events, problems } = await client.session(await sessionId(client, id))
+  if (io.json) for (const event of events) io.line(event)
+  else io.say(events.flatMap(event => readable(event, io.paint)).join('\n'))
+  for (const problem of problems) io.note(`line ${problem.line}: ${problem.message}`)
+  return 0
+})
+
+/** The id itself, or the only session whose id begins with it. */
+export async function sessionId(client: Client, given: string): Promise<string> {
+  const all = await client.sessions()
+  const found = all.some(one => one.id === given) ? [{ id: given }] : all.filter(one => one.id.startsWith(given))
+  if (found.length === 1) return found[0]!.id
+  throw new HarnessError('session_missing', found.length === 0
+    ? `there is no session "${given}"; see "hx sessions"`
+    : `"${given}" fits ${found.length} sessions (${found.slice(0, 3).map(one => one.id).join(', ')}${found.length > 3 ? ', …' : ''}); give more of the id`)
+}
+
+/** The lines of one event, for a person; nothing for what only the machine needs. */
+function readable(event: SessionEvent, paint: Paint): string[] {
+  const note = (text: string) => paint('dim', `  ${text}`)
+  switch (event.type) {
+    case 'session': return [paint('bold', `session ${event.id}`), note(`in ${printable(event.cwd)}, ${event.ts}`)]
+    case 'turn-start': return ['', paint('bold', `> ${printable(event.prompt)}`)]
+    case 'message': {
+      const said = printable(textOf(event))
+      const from = event.role === 'assistant' ? [] : event.source.kind === 'user' ? undefined : [note(`(${event.source.kind} ${event.source.id ?? ''}) ${oneLine(said, 200)}`)]
+      if (from === undefined || (from.length === 0 && said === '')) return []
+      return from.length ? from : [said]
+    }
+    case 'tool-intent': return [note(`${event.name}(${oneLine(JSON.stringify(event.arguments), 160)})`)]
+    case 'tool-result': return [note(`${event.kind === 'ok' ? '→' : `→ ${event.kind}:`} ${oneLine(event.content, 160)}`)]
+    case 'approval': return [note(`asked: ${oneLine(event.reason)} → ${event.answer} (by ${event.by})`)]
+    case 'compaction': return [note(`older messages were replaced by a summary (through ${event.through})`)]
+    case 'error': return [paint('red', `  ${event.phase} failed: ${oneLine(event.message, 300)}`)]
+    case 'warning': return [paint('yellow', `  ${oneLine(event.message, 300)}`)]
+    case 'archived': return [note('archived')]
+    case 'turn-end': return [note(`${event.reason}${event.message ? `: ${oneLine(event.message, 200)}` : ''} · ${event.stats.steps} steps, ${event.stats.toolCalls} tool calls, ${event.stats.blocked} blocked · ${event.usage.inputTokens + event.usage.outputTokens} tokens · ${elapsed(event.elapsedMs)}`)]
+    case 'system': case 'tools': case 'request': case 'decision': case 'usage': return []
+  }
+}

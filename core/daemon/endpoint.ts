@@ -1,0 +1,48 @@
+/**
+ * Where a daemon is met: its socket, token and lock, all named after its config file. Knows no HTTP.
+ * The lock decides who is the daemon, never a file; the folder belongs to us alone, or nothing is opened in it.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { chmod, lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { HarnessError } from '../errors.js'
+
+/** Node cuts longer paths silently and listens somewhere else. */
+const MAX_SOCKET_PATH = 100
+
+export interface Endpoint { readonly folder: string; readonly socket: string; readonly token: string; readonly lock: string }
+
+/** The endpoint of the daemon of this config file (its real path). */
+export function endpointOf(runFolder: string, configFile: string): Endpoint {
+  const name = createHash('sha256').update(configFile).digest('hex').slice(0, 16)
+  return { folder: runFolder, socket: join(runFolder, `${name}.sock`), token: join(runFolder, `${name}.token`), lock: `daemon:${configFile}` }
+}
+
+/** Refuses a run folder that others could have prepared: a link, another's, or one that group or others may write to. */
+export async function securedFolder({ folder, socket }: Endpoint): Promise<void> {
+  if (Buffer.byteLength(socket) > MAX_SOCKET_PATH) throw new HarnessError('usage', `the socket path "${socket}" is longer than ${MAX_SOCKET_PATH} bytes, which the system cuts; set XDG_RUNTIME_DIR or HX_HOME to a shorter path`)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const found = await lstat(folder)
+  const wrong = found.isSymbolicLink() || !found.isDirectory() ? 'is not a folder' : process.getuid && found.uid !== process.getuid() ? 'belongs to another user' : (found.mode & 0o022) !== 0 ? 'can be written to by others' : undefined
+  if (wrong) throw new HarnessError('usage', `the run folder "${folder}" ${wrong}, so no socket is opened in it; remove it, or set XDG_RUNTIME_DIR or HX_HOME`)
+}
+
+/** Makes the token that every request has to show: 32 random bytes, for the owner alone. */
+export async function writeToken({ token }: Endpoint): Promise<string> {
+  const secret = randomBytes(32).toString('base64url')
+  await rm(token, { force: true })
+  await writeFile(token, secret, { mode: 0o600, flag: 'wx' })
+  await chmod(token, 0o600)
+  return secret
+}
+/** The token of the daemon, or undefined when there is none; never one that another user wrote. */
+export async function readToken({ token }: Endpoint): Promise<string | undefined> {
+  try {
+    const found = await lstat(token)
+    if (!found.isFile() || (process.getuid && found.uid !== process.getuid())) return undefined
+    return (await readFile(token, 'utf8')).trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

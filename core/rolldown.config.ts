@@ -1,0 +1,23 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'rolldown'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const plugins = readdirSync(join(root, 'plugins'), { withFileTypes: true }).flatMap(entry => {
+  const file = entry.isDirectory() ? `plugins/${entry.name}/index.ts` : `plugins/${entry.name}`
+  return file.endsWith('.ts') && existsSync(join(root, file)) ? [[`plugins/${entry.name.replace(/\.ts$/, '')}`, join(root, file)]] : []
+})
+
+/**
+ * One build: the command, the door for plugins, the kit for tests and each shipped plugin, with what they share in chunks, so that there is one instance of everything.
+ * Pure JavaScript is bundled, since reading 200 small files is most of a cold start; native and WebAssembly packages stay outside.
+ */
+export default defineConfig({
+  input: { cli: join(root, 'core/cli/main.ts'), api: join(root, 'core/api.ts'), testing: join(root, 'core/testing.ts'), ...Object.fromEntries(plugins) },
+  platform: 'node',
+  external: [/^node:/, 'oxc-transform', 'sh-syntax'],
+  resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
+  output: { dir: join(root, 'dist'), format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js', cleanDir: true, sourcemap: false },
+  logLevel: 'warn',
+})
