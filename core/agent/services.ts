@@ -5,7 +5,7 @@
 import type { Disposer, HookKind, HookName } from '../kernel/hooks.js'
 import type { SessionEvent, SessionProblem, SessionSummary } from './session-events.js'
 import type { Delta } from './hooks.js'
-import type { FailureKind, Json, ModelRequest, Reply, SessionView, Source, Stats, ToolOutput, TurnReason, Usage } from './vocabulary.js'
+import type { FailureKind, Json, Mode, ModelRequest, Reply, SessionView, Source, Stats, ToolOutput, TurnReason, Usage } from './vocabulary.js'
 
 // ---- tools
 /** What a tool gets beside its arguments. */
@@ -83,7 +83,7 @@ export class ModelError extends Error {
 }
 
 // ---- agents
-export type Mode = 'default' | 'accept-edits' | 'plan' | 'yes'
+export type { Mode }
 export interface RunInput {
   readonly prompt: string
   /** Continue this session; else a new one is made. */
@@ -175,6 +175,7 @@ declare module '../kernel/hooks.js' {
   interface Services {
     tools: ToolsService
     models: ModelsService
+    keys: KeysService
     agents: AgentsService
     sessions: SessionsService
     approvals: ApprovalsService
