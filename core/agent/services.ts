@@ -82,6 +82,9 @@ export class ModelError extends Error {
   }
 }
 
+/** Keys and addresses of models by the name of their variable: the real environment over the `.env` beside a trusted config. Use `ctx.get('keys')`: in tests it may be absent. */
+export interface KeysService { get(name: string): string | undefined }
+
 // ---- agents
 export type { Mode }
 export interface RunInput {
