@@ -89,8 +89,12 @@ export interface SessionView {
   readonly parent?: string | undefined
   /** 0 for a session of a person, 1 for one that a tool call started, … */
   readonly depth: number
+  /** How much the person who started the turn lets pass; `default` when not said. */
+  readonly mode?: Mode | undefined
   readonly messages: readonly Message[]
 }
+/** `accept-edits`: edits of files need no yes. `plan`: nothing but read-only tools run. `yes`: every ask is answered with yes. */
+export type Mode = 'default' | 'accept-edits' | 'plan' | 'yes'
 
 export const text = (value: string): Part => ({ type: 'text', text: value })
 /** All text of a message, in order. */

@@ -1,0 +1,28 @@
+/**
+ * Letting go of work that doesn't listen: a model or tool may ignore its signal, the turn must not wait for it.
+ * Pure waiting; knows no turn. What let-go work does later is dropped, its late failures too.
+ */
+
+/** Settles as `work` does, or rejects with the signal's reason as soon as it aborts. */
+export function untilAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const letGo = () => { reject(signal.reason) }
+    if (signal.aborted) letGo()
+    else signal.addEventListener('abort', letGo, { once: true })
+    work.then(resolve, reject).then(() => { signal.removeEventListener('abort', letGo) })
+  })
+}
+
+/** One signal that aborts with the first of several. `unlink` takes it off them: some live as long as the host (AbortSignal.any would stay on their lists). */
+export function link(...signals: readonly (AbortSignal | undefined)[]): { readonly signal: AbortSignal; readonly unlink: () => void } {
+  const controller = new AbortController()
+  const offs = signals.map(signal => signal && onAbort(signal, () => { controller.abort(signal.reason) }))
+  return { signal: controller.signal, unlink: () => { for (const off of offs) off?.() } }
+}
+
+/** Calls `run` when the signal aborts, at once if it has. Returns what takes it back. */
+export function onAbort(signal: AbortSignal, run: () => void): () => void {
+  if (signal.aborted) { run(); return () => {} }
+  signal.addEventListener('abort', run, { once: true })
+  return () => { signal.removeEventListener('abort', run) }
+}
