@@ -1,0 +1,85 @@
+/**
+ * Sessions that end with the process: `--ephemeral`. The same contract as files, by the same records, repairs and summaries.
+ * Only full outputs touch the disk, in one temporary folder that `dispose` removes.
+ */
+import { mkdirSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HarnessError } from '../errors.js'
+import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
+import { checkName } from './session-id.js'
+import { encode, headerBody, summarize } from './session-record.js'
+import { closing } from './session-repair.js'
+
+interface Kept { readonly events: SessionEvent[]; writer: MemoryWriter | undefined }
+
+export class MemorySessionStore implements SessionStore {
+  readonly #sessions = new Map<string, Kept>()
+  readonly #outputs = join(tmpdir(), `hx-outputs-${randomBytes(8).toString('hex')}`)
+  readonly #now: () => Date
+
+  constructor({ now = () => new Date() }: { now?: () => Date } = {}) { this.#now = now }
+
+  async create(header: SessionHeader): Promise<SessionWriter> {
+    checkName(header.id)
+    if (this.#sessions.has(header.id)) throw new HarnessError('session_busy', `session "${header.id}" exists already; open it, or take another id`)
+    const session: Kept = { events: [], writer: undefined }
+    this.#sessions.set(header.id, session)
+    const writer = new MemoryWriter(header.id, session, this.#now)
+    writer.append(headerBody(header))
+    return writer
+  }
+  async open(id: string): Promise<SessionWriter> {
+    const session = this.#get(id)
+    if (session.writer) throw new HarnessError('session_busy', `session "${id}" is being written by another turn; wait until it is done, or use another session`)
+    const writer = new MemoryWriter(id, session, this.#now)
+    for (const body of closing(session.events)) writer.append(body)
+    return writer
+  }
+  async read(id: string): Promise<{ events: readonly SessionEvent[]; problems: readonly SessionProblem[] }> {
+    return { events: [...this.#get(id).events], problems: [] }
+  }
+  async list(): Promise<readonly SessionSummary[]> {
+    return [...this.#sessions.values()].map(({ events }) => summarize(events)!).sort((a, b) => a.updatedAt < b.updatedAt || a.updatedAt === b.updatedAt && a.id < b.id ? 1 : -1)
+  }
+  outputDir(id: string): string {
+    const path = this.outputPath(id)
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    return path
+  }
+  outputPath(id: string): string {
+    checkName(id)
+    return join(this.#outputs, id)
+  }
+  dispose(): void { rmSync(this.#outputs, { recursive: true, force: true }) }
+
+  #get(id: string): Kept {
+    const session = this.#sessions.get(id)
+    if (!session) throw new HarnessError('session_missing', `there is no session "${id}"; "hx sessions" lists those there are`)
+    return session
+  }
+}
+
+class MemoryWriter implements SessionWriter {
+  readonly id: string
+  readonly #session: Kept
+  readonly #now: () => Date
+  constructor(id: string, session: Kept, now: () => Date) {
+    this.id = id
+    this.#session = session
+    this.#now = now
+    session.writer = this
+  }
+  get events(): readonly SessionEvent[] { return this.#session.events }
+  append(body: SessionEventBody): SessionEvent {
+    if (this.#session.writer !== this) throw new HarnessError('internal', `session "${this.id}" was written after it was closed`)
+    const { event } = encode(this.#session.events.length + 1, this.#now().toISOString(), body)
+    this.#session.events.push(event)
+    return event
+  }
+  async commit(): Promise<void> {}
+  async close(): Promise<void> {
+    if (this.#session.writer === this) this.#session.writer = undefined
+  }
+}
