@@ -47,10 +47,10 @@ export class Transcript {
     return this.#snapshot ??= Object.freeze(this.#groups.flatMap(({ message, answers }) => [message, ...answers.filter(answer => answer !== undefined)]))
   }
 
-  /** The request of the last `request` event. A call without a result reads as interrupted. */
-  request(): ModelRequest {
-    if (!this.#request) throw new HarnessError('internal', 'a request was to be built from a log that holds none')
-    const { model, options, tools } = this.#request
+  /** The request of the last `request` event, or what one of `next` would send. A call without a result reads as interrupted. */
+  request(next: Pick<EventOf<'request'>, 'model' | 'options' | 'tools'> | undefined = this.#request): ModelRequest {
+    if (!next) throw new HarnessError('internal', 'a request was to be built from a log that holds none')
+    const { model, options, tools } = next
     const history = this.#groups.flatMap(({ message, answers }) => [message, ...answers.map((answer, index) => answer ?? unanswered(message, index))])
     return {
       model: model.slice(model.indexOf('/') + 1),
