@@ -1,9 +1,35 @@
-/** CONTRACT STUB, to be replaced by the implementation with these signatures. */
+/**
+ * The kernel: mounts plugins on cordis contexts, switches them, and takes them down. Puts together what has a file of its own: owners and registries, hooks, services, generations.
+ * Knows no file, no config and no order of loading: the host (core/loader) decides what is mounted when, one thing at a time.
+ * Invariants: a staged generation is unseen; a switch is one synchronous step over everything; a failed mount leaves nothing; whatever a plugin does not end is waited for up to a limit.
+ */
+import { at, HarnessError, messageOf } from '../errors.js'
+import { runAs } from './async-context.js'
+import { Contexts } from './context.js'
+import { Dispatcher } from './dispatch.js'
+import { Effects } from './effects.js'
+import { facade, hold } from './facade.js'
+import { Generation, type Optional } from './generation.js'
+import type { Context, PluginModule, Services as ServiceMap } from './hooks.js'
+import type { Leak } from './leaks.js'
+import { within } from './limits.js'
 import type { Log } from './log.js'
-import type { Dispatcher } from './dispatch.js'
-import type { PluginModule, Services } from './hooks.js'
-import type { Owner, Registry, Scope, Stage } from './registry.js'
+import { Owners, type Owner, type Scope } from './owners.js'
+import { cloneState } from './plain-state.js'
+import { Registry, type Unique } from './registry.js'
+import { Releases } from './releases.js'
+import { Services } from './services.js'
 
+export type { Generation } from './generation.js'
+export type { Leak } from './leaks.js'
+
+export interface KernelOptions {
+  readonly log: Log
+  /** Told what a plugin left behind, up to 100 ms after it was disposed. */
+  readonly leaked?: ((leaks: readonly Leak[]) => void) | undefined
+  /** Told when a running plugin asks for or offers something: `settle` may have work. */
+  readonly changed?: (() => void) | undefined
+}
 export interface MountOptions {
   readonly id: string
   readonly row: number
@@ -13,59 +39,301 @@ export interface MountOptions {
   /** Cloned when mounted; `state_not_plain` when it can not be. */
   readonly state?: Record<string, unknown> | undefined
   readonly dataDir: string
+  /** Where its code stands, for messages. */
+  readonly file?: string | undefined
   /** `apply` has to end within this many milliseconds (10,000). */
   readonly mountMs?: number | undefined
-  /** Its services are published as soon as it is mounted, before its dependents mount. */
+  /** Its services are seen as soon as it is mounted, before its dependents mount. */
   readonly exclusive?: boolean | undefined
 }
-/** One mounted version of one entry. */
-export interface Generation extends Owner {
-  readonly module: PluginModule
-  config: unknown
-  readonly state: Record<string, unknown>
-  readonly stage: Stage
-  readonly signal: AbortSignal
-  /** Services it provides (recorded; published at the switch). */
-  readonly provides: readonly string[]
-  /** Holds a raw `ctx.effect` or returned a disposer. */
-  readonly holds: boolean
-  /** Calls and dispatches that still hold it. */
-  readonly inFlight: number
-  counts(): { handlers: number; tools: number; models: number; commands: number; services: number; timers: number; effects: number }
-}
-/** What a plugin left behind outside `ctx`. */
-export interface Leak { readonly plugin: string; readonly kind: string; readonly count: number }
 
-export declare class Kernel {
+export const MOUNT_MS = 10_000
+/** For each effect of a plugin, and for the end of its `apply`. */
+export const DISPOSE_MS = 3000
+/** How long calls get to end after their plugin's signal was aborted. */
+const ABORTED_MS = 100
+
+export class Kernel {
   readonly log: Log
   readonly hooks: Dispatcher
-  constructor(options: { log: Log })
-  /** A table of things that plugins register under a name: tools, models, commands. `unique` throws to refuse a second owner. */
-  registry<T>(kind: string, unique?: (entry: { slot: string; owner: Owner; value: T }, present: { owner: Owner; value: T }) => void): Registry<T>
-  /** A service of core: `view` makes what the plugin of that scope sees as `ctx.<name>`. */
-  service<K extends keyof Services & string>(name: K, view: (scope: Scope) => Services[K]): void
-  /** A scope of core itself, before all plugins: for core's own handlers (the archived session's). */
+  /** A scope of core itself, before all plugins: for core's own handlers. */
   readonly core: Scope
-  /** Mounts staged: registered, unseen. A failing or hanging `apply` is rolled back whole and rethrown (`plugin_failed`, `plugin_timeout`). */
-  mount(module: PluginModule, options: MountOptions): Promise<Generation>
-  /** One synchronous switch over all registries, hooks, services and timers. Throws `already_registered` before anything has changed. */
-  switch(ins: readonly Generation[], outs: readonly Generation[]): void
-  /** Editing the YAML order is the one thing that changes places. */
-  reorder(rows: ReadonlyMap<Generation, number>): void
-  /** Closes gates on what these generations decide, amend, stand around and offer: new calls wait, bounded. Returns the opener. */
-  close(generations: readonly Generation[], limitMs: number): () => void
-  /** New calls don't see it any more. */
-  retire(generation: Generation): void
-  /** Resolves true when nothing holds it, false after `ms`. */
-  drain(generation: Generation, ms: number): Promise<boolean>
-  /** Aborts its signal. */
-  abort(generation: Generation): void
-  /** Empties its effects one by one in reverse, awaited and bounded; failures go to the log. */
-  dispose(generation: Generation): Promise<readonly Leak[]>
+  /** See KernelOptions. */
+  leaked: (leaks: readonly Leak[]) => void
+  changed: () => void
+  readonly #owners = new Owners()
+  readonly #services = new Services()
+  readonly #contexts: Contexts
+  readonly #releases: Releases
+  readonly #mounted = new Set<Generation>()
+
+  constructor({ log, leaked = () => {}, changed = () => {} }: KernelOptions) {
+    this.log = log
+    this.leaked = leaked
+    this.changed = changed
+    this.hooks = new Dispatcher(this.#owners, log)
+    this.#contexts = new Contexts(log)
+    this.#releases = new Releases((plugin, versions) => { log.write('warn', `plugin "${plugin}": ${versions} unloaded ${versions === 1 ? 'version is' : 'versions are'} still in memory; something outside ctx holds on to it (a raw timer, a listener, a cache)`, undefined, plugin) })
+    this.core = coreScope(log)
+  }
+
+  /** A table of things that plugins register under a name: tools, models, commands. `unique` throws to refuse a second owner. */
+  registry<T>(kind: string, unique?: Unique<T>): Registry<T> { return new Registry<T>(kind, this.#owners, { unique }) }
+  /** A service of core: `view` makes what the plugin of that scope sees as `ctx.<name>`. */
+  service<K extends keyof ServiceMap & string>(name: K, view: (scope: Scope) => ServiceMap[K]): void { this.#services.addCore(name, view) }
   /** Is this service there now, and whose is it? Core's owner is "core". */
-  serviceOwner(name: string): string | undefined
-  /** Optional scopes (`ctx.inject`) whose services have come are mounted; to be called after every switch. */
-  settle(): Promise<void>
+  serviceOwner(name: string): string | undefined { return this.#services.owner(name) }
+
+  /** Mounts staged: registered, unseen. A failing or hanging `apply` is rolled back whole and rethrown (`plugin_failed`, `plugin_timeout`). */
+  async mount(module: PluginModule, options: MountOptions): Promise<Generation> {
+    const absent = this.missing(module.inject ?? [])
+    if (absent.length > 0) throw new HarnessError('service_missing', `plugin "${options.id}" waits for service ${absent.map(name => `"${name}"`).join(', ')}`)
+    const state = cloneState(options.id, options.state ?? {})
+    const generation = new Generation({ ...options, module, state, file: options.file }, this.#owners, this.log)
+    await this.#start(generation, module.apply, options.exclusive ?? false, options.mountMs ?? MOUNT_MS)
+    return generation
+  }
+  /** One synchronous switch over all registries, hooks, services and timers. Throws `already_registered` before anything has changed. */
+  switch(ins: readonly Generation[], outs: readonly Generation[] = []): void {
+    const coming = families(ins), going = families(outs).filter(({ stage }) => stage === 'live')
+    this.#services.check(coming.flatMap(({ offers }) => [...offers.values()]), new Set<Owner>(going))
+    this.#owners.switch(coming, going)
+    for (const generation of going) this.#leave(generation)
+    for (const generation of coming) this.#publish(generation)
+    for (const { timers } of coming) timers.start()
+  }
+  /** Takes a changed config in place, if the module can: false asks for a restart. */
+  async reconfigure(generation: Generation, config: unknown, limitMs = MOUNT_MS): Promise<boolean> {
+    const { module, ctx, id } = generation
+    if (!module.reconfigure) return false
+    const taken = await within(limitMs, this.#owners.call(generation, () => module.reconfigure!(ctx, config)), () => new HarnessError('plugin_timeout', `plugin "${id}" did not take its new config within ${limitMs} ms`))
+    if (taken === false) return false
+    generation.config = config
+    return true
+  }
+  /** Editing the YAML order is the one thing that changes places. */
+  reorder(rows: ReadonlyMap<Generation, number>): void {
+    this.#owners.reorder(new Map([...rows].flatMap(([generation, row]) => generation.family.map(member => [member, row] as const))))
+  }
+
+  /** Closes gates on what these generations decide, amend, stand around and offer: new calls wait, bounded. Returns the opener. */
+  close(generations: readonly Generation[], limitMs: number): () => void { return this.#owners.close(families(generations), limitMs) }
+  /** New calls don't see it any more. */
+  retire(generation: Generation): void {
+    for (const member of generation.family) {
+      this.#owners.retire(member)
+      member.timers.endIntervals()
+    }
+  }
+  /** Resolves true when nothing holds it, false after `ms`. */
+  async drain(generation: Generation, ms: number): Promise<boolean> {
+    const idle = Promise.all(generation.family.map(member => this.#owners.drained(member))).then(() => true)
+    if (ms === Infinity) return idle
+    return within(ms, idle, () => new DrainTimeout()).catch(error => {
+      if (error instanceof DrainTimeout) return false
+      throw error
+    })
+  }
+  /** Aborts its signal. */
+  abort(generation: Generation): void { for (const member of generation.family) member.abort() }
+  /** Lets its calls end, aborts them after `ms`, and disposes it. */
+  async end(generation: Generation, ms: number): Promise<void> {
+    if (!await this.drain(generation, ms)) {
+      generation.warn(`still had ${generation.inFlight || 'a'} call${generation.inFlight > 1 ? 's' : ''} running after ${ms} ms; aborted`)
+      this.abort(generation)
+      await this.drain(generation, ABORTED_MS)
+    }
+    await this.dispose(generation)
+  }
+  /** Empties its effects one by one in reverse, each awaited up to `limitMs`; failures go to the log. The same promise for everybody who asks. */
+  dispose(generation: Generation, limitMs = DISPOSE_MS): Promise<void> { return generation.disposing ??= this.#dispose(generation, limitMs) }
+
+  /** Of these services, those that nobody provides. */
+  missing(names: readonly string[]): string[] { return names.filter(name => !this.#services.has(name)) }
+  /** Optional scopes (`ctx.inject`) whose services have come are mounted and switched in. To be called after every change; true when something came. */
+  async settle(): Promise<boolean> {
+    let came = false
+    for (const generation of this.generations().flatMap(({ family }) => family)) {
+      for (const optional of generation.optionals) {
+        if (generation.stage !== 'live') continue
+        const child = await this.#startOptional(generation, optional, false)
+        if (!child) continue
+        try {
+          this.switch([child])
+          came = true
+        } catch (error) {
+          this.#optionalFailed(generation, optional, error)
+          await this.dispose(child)
+        }
+      }
+    }
+    return came
+  }
+  /**
+   * All that has to stop before these may: whoever uses a service of theirs, optional scopes included, themselves, and so on. Providers come first, so the reverse is the order to stop in.
+   * A scope whose plugin is in the list is left out: it goes with the plugin.
+   */
+  dependents(of: readonly Generation[]): Generation[] {
+    const found = new Set(of)
+    for (const generation of found) {
+      const names = generation.provides
+      for (const other of this.#mounted) {
+        if (other.stage === 'live' && !found.has(other) && other.module.inject?.some(name => names.includes(name))) found.add(other)
+      }
+    }
+    const withParent = (generation: Generation): boolean => generation.parent !== undefined && (found.has(generation.parent) || withParent(generation.parent))
+    return providersFirst([...found].filter(generation => !withParent(generation)))
+  }
   /** Every live generation, in order. */
-  generations(): readonly Generation[]
+  generations(): readonly Generation[] {
+    return [...this.#mounted].filter(({ stage, parent }) => stage === 'live' && parent === undefined).sort((a, b) => a.row - b.row)
+  }
+  /** What is mounted, in numbers, staged and leaving ones too: what the leak tests compare. */
+  get size(): { generations: number; fibers: number; services: number; unreleased: number } {
+    return { generations: this.#mounted.size, fibers: this.#contexts.size, services: this.#services.names().length, unreleased: this.#releases.size }
+  }
+
+  async #start(generation: Generation, start: (ctx: Context, config: never) => unknown, exclusive: boolean, limitMs: number): Promise<void> {
+    this.#mounted.add(generation)
+    try {
+      const undo = await this.#apply(generation, start, limitMs)
+      hold(generation, undo, 'the disposer that apply returned')
+      generation.footprint.mounted()
+      if (exclusive) {
+        this.#services.check(generation.offers.values())
+        this.#publish(generation)
+      }
+      for (const optional of generation.optionals) await this.#startOptional(generation, optional, exclusive)
+    } catch (error) {
+      await this.dispose(generation)
+      throw failure(generation, error)
+    }
+  }
+  /** Opens the context and waits for `apply`, which is called as a plain function whatever it is. */
+  async #apply(generation: Generation, start: (ctx: Context, config: never) => unknown, limitMs: number): Promise<unknown> {
+    const { id } = generation
+    const logger = this.log.of(id)
+    const members = facade(generation, { services: this.#services, hooks: this.hooks, logger, changed: () => { this.changed() }, drop: child => this.#drop(child) })
+    const applied = new Promise<unknown>((resolve, reject) => {
+      generation.mount = this.#contexts.open(generation.parent?.ctx, id, members, async ctx => {
+        try {
+          resolve(await runAs(generation, () => start(ctx, generation.config as never)))
+        } catch (error) {
+          reject(error)
+        } finally {
+          generation.applied = true
+        }
+      })
+    })
+    applied.then(undo => { if (generation.stage === 'disposed' && typeof undo === 'function') void this.#late(generation, undo as () => unknown) }, () => {})   // a late failure has been reported as a timeout
+    const where = generation.file === undefined ? '' : ` (${generation.file})`
+    return within(limitMs, applied, () => new HarnessError('plugin_timeout', `plugin "${id}"${where} did not finish loading within ${limitMs} ms: apply has not ended; what takes long belongs into a handler or a timer (timers of ctx start when apply has ended)`))
+  }
+  /** `apply` ended after it was given up: what it has opened is closed all the same. */
+  async #late(generation: Generation, undo: () => unknown): Promise<void> {
+    try { await undo() } catch (error) { generation.warn(`the disposer that apply returned too late failed: ${messageOf(error)}`) }
+  }
+
+  async #startOptional(generation: Generation, optional: Optional, exclusive: boolean): Promise<Generation | undefined> {
+    const providers = optional.names.map(name => `${name}:${this.#services.offer(name)?.owner.generation ?? this.#services.owner(name)}`).join()
+    if (optional.child || this.missing(optional.names).length > 0 || optional.failedWith === providers) return undefined
+    const module: PluginModule = { name: generation.module.name, inject: optional.names, apply: optional.start }
+    const child = new Generation({ id: generation.id, row: generation.row, version: generation.generation, module, config: undefined, state: generation.state, dataDir: generation.dataDir, file: generation.file, parent: generation, path: optional.path }, this.#owners, this.log)
+    optional.child = child
+    generation.children.add(child)
+    try {
+      await this.#start(child, module.apply, exclusive, MOUNT_MS)
+      return child
+    } catch (error) {
+      optional.failedWith = providers
+      this.#optionalFailed(generation, optional, error)
+      return undefined
+    }
+  }
+  #optionalFailed(generation: Generation, { names }: Optional, error: unknown): void {
+    this.log.write('error', `plugin "${generation.id}": ctx.inject(${names.map(name => `"${name}"`).join(', ')}) failed: ${messageOf(error)}`, undefined, generation.id)
+  }
+  async #drop(child: Generation): Promise<void> {
+    this.retire(child)
+    await this.end(child, DISPOSE_MS)
+  }
+
+  #publish(generation: Generation): void {
+    generation.published = true
+    for (const offer of generation.offers.values()) this.#services.publish(offer)
+  }
+  /** It was switched out: what it offers and repeats ends now, the rest with its disposal. */
+  #leave({ offers, timers }: Generation): void {
+    for (const offer of offers.values()) this.#services.withdraw(offer)
+    timers.endIntervals()
+  }
+
+  async #dispose(generation: Generation, limitMs: number): Promise<void> {
+    for (const child of [...generation.children].reverse()) await this.dispose(child, limitMs)
+    const leftovers = generation.footprint.leaving(generation.timers.count)
+    this.#owners.dispose(generation)
+    generation.abort()
+    await generation.effects.empty(limitMs)
+    await this.#close(generation, limitMs)
+    this.#forget(generation)
+    void leftovers().then(leaks => { if (leaks.length > 0) this.#tell(generation, leaks) })
+  }
+  async #close(generation: Generation, limitMs: number): Promise<void> {
+    const closing = generation.mount?.close()
+    if (!closing) return
+    if (!generation.applied) return void closing.catch(error => { generation.warn(`its context could not be closed: ${messageOf(error)}`) })   // cordis waits for the end of apply, which may never come
+    try {
+      await within(limitMs, closing, () => new Error(`it did not end within ${limitMs} ms`))
+    } catch (error) {
+      generation.warn(`its context could not be closed: ${messageOf(error)}`)
+    }
+  }
+  /** Lets go of everything that could keep the version in memory, and looks later whether it is gone. */
+  #forget(generation: Generation): void {
+    this.#mounted.delete(generation)
+    generation.parent?.children.delete(generation)
+    for (const optional of generation.parent?.optionals ?? []) if (optional.child === generation) optional.child = undefined
+    if (generation.mount) this.#releases.watch(generation.id, generation.mount.ctx, generation.witness)
+    generation.mount = undefined
+  }
+  #tell(generation: Generation, leaks: readonly Leak[]): void {
+    for (const { kind, count } of leaks) generation.warn(`left ${count} ${kind}${count > 1 ? 's' : ''} behind; make it through ctx, or give its undo to ctx.effect`)
+    this.leaked(leaks)
+  }
+}
+
+class DrainTimeout extends Error {}
+
+const families = (generations: readonly Generation[]): Generation[] => generations.flatMap(({ family }) => family)
+
+/** By row, but nobody before whom he uses. Cycles can't be: both would still be waiting. */
+function providersFirst(generations: readonly Generation[]): Generation[] {
+  const ordered = new Set<Generation>()
+  const visited = new Set<Generation>()
+  const visit = (generation: Generation) => {
+    if (visited.has(generation)) return
+    visited.add(generation)
+    const needs = generation.family.flatMap(({ module }) => module.inject ?? [])
+    for (const provider of inOrder) if (provider !== generation && provider.provides.some(name => needs.includes(name))) visit(provider)
+    ordered.add(generation)
+  }
+  const inOrder = [...generations].sort((a, b) => a.row - b.row)
+  for (const generation of inOrder) visit(generation)
+  return [...ordered]
+}
+
+/** A plugin's own error becomes `plugin_failed`, with its message and the place in the plugin's file; what core refused stays what it is. */
+function failure({ id, file }: Generation, error: unknown): HarnessError {
+  if (error instanceof HarnessError) return error
+  const stack = error instanceof Error ? error.stack ?? '' : ''          // read now: an unread stack keeps the code of its frames alive
+  const found = file === undefined ? null : /^[^:\s)]*:(\d+):(\d+)/.exec(stack.split(file)[1] ?? '')
+  const place = file === undefined ? undefined : { file, line: found ? Number(found[1]) : undefined, column: found ? Number(found[2]) : undefined }
+  return new HarnessError('plugin_failed', `plugin "${id}" threw while it was loaded: ${messageOf(error)}${place ? ` (${at(place)})` : ''}`, { place, cause: error })
+}
+
+function coreScope(log: Log): Scope {
+  const owner: Owner = { id: 'core', generation: 0, row: -1, stage: 'live' }
+  const effects = new Effects(message => { log.warn(`core: ${message}`) })
+  let places = 0
+  return { owner, path: () => [++places], effect: (undo, label) => effects.add(undo, label) }
 }

@@ -1,0 +1,60 @@
+/**
+ * cordis, and the only file that imports it at run time. It gives the tree of contexts, one fiber per mounted version, and the seams at which a way around the facade is refused.
+ * What it does at once or all at the same time (events, effects, services) is done by the kernel instead, in order and awaited: see the contract tests in test/kernel.
+ * Invariants: `start` never throws into cordis, which would dispose concurrently and stay failed; cordis gets no config and no inject; its log ends in ours.
+ */
+import { Context as Cordis, type Fiber } from 'cordis'
+import { HarnessError, messageOf } from '../errors.js'
+import type { Context } from './hooks.js'
+import type { Level, Log } from './log.js'
+
+/** On the ctx of a plugin: the words for a property that is not there. */
+export const MISSING: unique symbol = Symbol('harnessx.missing')
+/** What a ctx of the kernel carries beside its public members. */
+export interface Facade { readonly [MISSING]: (property: string) => HarnessError }
+
+/** One fiber of cordis. */
+export interface Mount { readonly ctx: Context; close(): Promise<void> }
+
+export class Contexts {
+  readonly #root = new Cordis()
+
+  constructor(log: Log) {
+    const root = this.#root
+    root.logger.exporters.clear()                        // its buffer keeps the last thousand messages, and with each error the code that threw it
+    root.logger.exporter({ export: ({ type, args }) => { log.write(LEVELS[type] ?? 'info', `cordis: ${args.map(messageOf).join(' ')}`) } })
+    const seams = root as unknown as Seams
+    seams.on('internal/get', (ctx, property, error, next) => {
+      const missing = (ctx as Partial<Facade>)[MISSING]
+      if (missing) throw missing(property)
+      return next()
+    }, { global: true })
+    seams.on('internal/listener', function (name) {
+      if (ownerOf(this)) throw bypass(this, `listens to "${String(name)}" beside the host`, 'use ctx.on, whose order and containment the host keeps')
+    }, { global: true, prepend: true })
+    seams.on('internal/dispatch', (_type, name) => {
+      throw new HarnessError('hook_invalid', `event "${String(name)}" was sent on the bus of cordis, where nobody listens; define a hook of your own with ctx.hooks.define`)
+    }, { global: true })
+  }
+
+  /** Opens a context below `parent`; `start` is called with it a moment later and must not throw or reject. */
+  open(parent: Context | undefined, name: string, facade: PropertyDescriptorMap, start: (ctx: Context) => Promise<void>): Mount {
+    const scope = ((parent ?? this.#root) as Cordis).extend(Object.defineProperties({}, facade))
+    const thenable = scope.registry.plugin({ name, apply: start as unknown as (ctx: Cordis) => Promise<void> }, undefined, () => [])
+    const fiber = Object.getPrototypeOf(thenable) as Fiber
+    return { ctx: fiber.ctx as unknown as Context, close: () => fiber.dispose() }
+  }
+  /** Fibers that are open: what the leak tests compare. */
+  get size(): number { return this.#root.registry.size }
+}
+
+const LEVELS: Readonly<Record<string, Level>> = { debug: 'debug', info: 'info', warn: 'warn', error: 'error' }
+
+/** The part of cordis' internal events that is used, typed as it is called. */
+interface Seams {
+  on(name: 'internal/get', handle: (ctx: object, property: string, error: Error, next: () => unknown) => unknown, options: object): void
+  on(name: 'internal/listener', handle: (this: object, name: unknown) => unknown, options: object): void
+  on(name: 'internal/dispatch', handle: (type: string, name: unknown) => void, options: object): void
+}
+const ownerOf = (ctx: object): string | undefined => MISSING in ctx ? (ctx as unknown as { id: string }).id : undefined
+const bypass = (ctx: object, what: string, instead: string): HarnessError => new HarnessError('hook_invalid', `plugin "${ownerOf(ctx)}" ${what}; ${instead}`)

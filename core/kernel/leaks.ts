@@ -1,0 +1,73 @@
+/**
+ * What a plugin leaves behind outside `ctx`: raw timers, handles and process listeners that came while it was mounted and are still there after it is gone.
+ * Handles are counted by kind, for the whole process, so this is a strong hint and never a reason to act; listeners are known one by one. No private API of Node, no async_hooks.
+ */
+
+/** What a plugin left behind. */
+export interface Leak { readonly plugin: string; readonly kind: string; readonly count: number }
+
+/** Handles go a moment after they are closed. */
+const GRACE_MS = 100
+const NAMES: Readonly<Record<string, string>> = {
+  Timeout: 'timer', TCPServerWrap: 'TCP server', TCPSocketWrap: 'TCP socket', PipeWrap: 'pipe', UDPWrap: 'UDP socket', FSEventWrap: 'file watcher', StatWatcher: 'file watcher', ProcessWrap: 'child process', MessagePort: 'message port',
+}
+/** Requests end by themselves, the terminal is the host's, and a signal's handle belongs to its listener. */
+const PASSING = /Req|^Immediate$|^TickObject$|^TTYWrap$|^SignalWrap$/
+
+type Census = ReadonlyMap<string, number>
+type Hearing = { readonly event: string | symbol; readonly listener: Function }
+
+/** Taken before a plugin is mounted, told when it is, and asked after it is disposed. */
+export class Footprint {
+  readonly #plugin: string
+  readonly #before = census()
+  readonly #heard = new Set(hearings().map(({ listener }) => listener))
+  #grown: Census = new Map()
+  #listeners: { readonly event: string | symbol; readonly listener: WeakRef<Function> }[] = []
+  constructor(plugin: string) { this.#plugin = plugin }
+
+  mounted(): void {
+    this.#grown = minus(census(), this.#before)
+    this.#listeners = hearings().filter(({ listener }) => !this.#heard.has(listener)).map(({ event, listener }) => ({ event, listener: new WeakRef(listener) }))
+    this.#heard.clear()                                    // others' functions are not ours to keep
+  }
+  /** To be called right before disposal, with the number of its own timers that run; the answer is to be asked for after it. */
+  leaving(ownTimers: number): () => Promise<readonly Leak[]> {
+    const then = new Map(census())
+    then.set('Timeout', Math.max(0, (then.get('Timeout') ?? 0) - ownTimers))
+    return async () => {
+      if (this.#left(then).length === 0) return []
+      await new Promise<void>(resolve => { setTimeout(resolve, GRACE_MS).unref() })
+      return this.#left(then)
+    }
+  }
+
+  /** Of what grew: less what went with the disposal, and never more than there is now beyond the time before it was mounted. */
+  #left(then: Census): Leak[] {
+    const now = census()
+    const leaks: Leak[] = []
+    for (const [type, grown] of this.#grown) {
+      const gone = (then.get(type) ?? 0) - (now.get(type) ?? 0)
+      const count = Math.min(grown - Math.max(0, gone), (now.get(type) ?? 0) - (this.#before.get(type) ?? 0))
+      if (count > 0) leaks.push({ plugin: this.#plugin, kind: NAMES[type] ?? type, count })
+    }
+    const still = this.#listeners.filter(({ event, listener }) => (process.rawListeners(event) as Function[]).includes(listener.deref() as Function))
+    for (const event of new Set(still.map(({ event }) => event))) {
+      leaks.push({ plugin: this.#plugin, kind: `process listener for "${String(event)}"`, count: still.filter(one => one.event === event).length })
+    }
+    return leaks
+  }
+}
+
+function census(): Census {
+  const counts = new Map<string, number>()
+  for (const type of process.getActiveResourcesInfo()) if (!PASSING.test(type)) counts.set(type, (counts.get(type) ?? 0) + 1)
+  return counts
+}
+const hearings = (): Hearing[] => process.eventNames().flatMap(event => process.rawListeners(event as 'exit').map(listener => ({ event, listener })))
+
+function minus(after: Census, before: Census): Census {
+  const grown = new Map<string, number>()
+  for (const [type, count] of after) if (count > (before.get(type) ?? 0)) grown.set(type, count - (before.get(type) ?? 0))
+  return grown
+}
