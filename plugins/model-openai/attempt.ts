@@ -1,0 +1,86 @@
+/**
+ * One request to one endpoint, from the socket to the reply. The only file that imports the SDK, and only when it is asked: a start without a model call is not charged for it.
+ * Invariants: retries are not made here; an abort ends it at once; on every path the timers, the listener and the socket are let go of.
+ */
+import { ModelError, type ModelChunk, type ModelRequest } from 'harnessx'
+import { Assembly } from './assembly.js'
+import type { Endpoint } from './endpoint.js'
+import { networkError, refusalOfText, shown, statusError, streamError, type Refusal } from './failures.js'
+import { Guard } from './guard.js'
+import type { Body } from './wire.js'
+
+/** Characters that one reply may hold. */
+const REPLY = 4_000_000
+/** After the model has said that it is done, only token counts may follow. */
+const AFTERMATH_MS = 5_000
+
+export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, signal: AbortSignal, refused: (refusal: Refusal) => void): AsyncGenerator<ModelChunk> {
+  const who = `model "${to.id}/${request.model}"`
+  const stop = new AbortController()
+  const abort = (): void => stop.abort()
+  const assembly = new Assembly(who, REPLY, request.messages.flatMap(message => message.toolCalls?.map(call => call.id) ?? []))
+  const guard = new Guard(who, to.limits.idleMs, (status, headers, text) => {
+    const refusal = refusalOfText(text)
+    refused(refusal)
+    return statusError(who, status, headers, refusal, { ...to.hints, secrets: to.secrets })
+  })
+  let overdue = false
+  const timer = setTimeout(() => { overdue = true; stop.abort() }, to.limits.totalMs)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  try {
+    const client = await clientOf(to, guard)
+    const stream = await client.post(to.path, { body, stream: true, signal: stop.signal }) as AsyncIterable<unknown>
+    for await (const chunk of stream) {
+      if (isError(chunk)) throw streamError(who, chunk, assembly.text || undefined, to.secrets)
+      yield* assembly.take(chunk)
+      if (assembly.finished) guard.idleMs = Math.min(guard.idleMs, AFTERMATH_MS)
+    }
+    // The SDK ends an aborted stream as if it were complete.
+    if (stop.signal.aborted) throw new Error('aborted')
+  } catch (error) {
+    const failure = translate(error)
+    if (failure.kind === 'aborted' || !assembly.finished) throw failure                             // whatever goes wrong after the end of a reply, the reply is whole
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+    stop.abort()
+  }
+  yield { kind: 'reply', reply: assembly.reply(guard.ended) }
+
+  function translate(error: unknown): ModelError {
+    const partial = assembly.text || undefined
+    if (signal.aborted) return new ModelError('aborted', `${who} was stopped`, { partial })
+    if (overdue) return new ModelError('timeout', `${who} did not finish its reply within ${to.limits.totalMs / 1000} s`, { partial })
+    const own = guard.failure ?? (error instanceof ModelError ? error : undefined)
+    if (own) return new ModelError(own.kind, own.message, { status: own.status, retryAfterMs: own.retryAfterMs, retryable: own.retryable, partial: own.partial ?? partial })
+    if (error instanceof SyntaxError) return new ModelError('protocol', `${who} sent a chunk that is not JSON`, { partial })
+    switch (error instanceof Error ? error.constructor.name : '') {
+      case 'APIConnectionTimeoutError': return new ModelError('timeout', `${who} did not begin to answer within ${to.limits.headersMs / 1000} s`)
+      case 'APIError': return streamError(who, (error as { error?: unknown }).error, partial, to.secrets)
+      case 'OpenAIError': return new ModelError('bad_request', `${who} could not be asked: ${shown((error as Error).message, to.secrets)}`)
+      default: return networkError(who, error, to.origin, guard.answered, partial, to.secrets)
+    }
+  }
+}
+
+async function clientOf(to: Endpoint, guard: Guard) {
+  const { OpenAI } = await import('openai')
+  const silent = (): void => {}
+  return new OpenAI({
+    baseURL: to.baseURL,
+    apiKey: to.key ?? 'none',                                                                      // the SDK insists; the header is taken out where there is no key
+    // What the SDK would take from the environment and send to whatever address.
+    adminAPIKey: null, organization: null, project: null, webhookSecret: null,
+    defaultHeaders: to.headers, defaultQuery: { ...to.query },
+    maxRetries: 0, timeout: to.limits.headersMs,
+    fetch: guard.fetch as never,                                                                   // its type names the DOM's Request; it calls with (url, init)
+    logLevel: 'off', logger: { error: silent, warn: silent, info: silent, debug: silent },
+  })
+}
+
+/** Errors that some servers send as a chunk without saying `error`. */
+function isError(chunk: unknown): boolean {
+  const fields = chunk as { object?: unknown; type?: unknown; choices?: unknown; message?: unknown; detail?: unknown } | null
+  return typeof fields === 'object' && fields !== null && !Array.isArray(fields.choices) && (fields.object === 'error' || fields.type === 'error' || typeof fields.message === 'string' || fields.detail !== undefined)
+}

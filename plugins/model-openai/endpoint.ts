@@ -1,0 +1,92 @@
+/**
+ * From an entry's config and the keys at hand to the endpoint to ask, or to one sentence that says what is missing. Pure but for the key lookup it is given.
+ * Invariant: a key from the environment goes only to the address that the environment or the profile names, never to one that a config put in its place.
+ */
+import type { Config } from './config.js'
+import type { Limits } from './guard.js'
+import { profiles, type Profile, type ProfileName } from './profiles.js'
+import type { Wire } from './wire.js'
+
+export interface Endpoint {
+  readonly id: string
+  readonly baseURL: string
+  /** What may be shown of the address. */
+  readonly origin: string
+  readonly query: Readonly<Record<string, string>>
+  readonly path: string
+  readonly key: string | undefined
+  readonly headers: Readonly<Record<string, string | null>>
+  readonly wire: Wire
+  readonly limits: Limits
+  readonly model: string | undefined
+  readonly models: readonly string[]
+  /** What must not be shown anywhere. */
+  readonly secrets: readonly string[]
+  readonly hints: { readonly auth: string; readonly notFound: string }
+}
+export interface Spec { readonly id: string; readonly profile: ProfileName; readonly config: Config }
+
+/** The entries that a config makes: one of its own, or without a profile and an address the two that live by the environment. */
+export function specsOf(config: Config, ctxId: string): Spec[] {
+  if (config.profile === undefined && config.baseURL === undefined) {
+    const { id: _, ...shared } = config
+    return [{ id: 'deepseek', profile: 'deepseek', config: shared }, { id: 'openai', profile: 'openai', config: shared }]
+  }
+  const profile = config.profile ?? 'custom'
+  return [{ id: config.id ?? (profile === 'custom' ? ctxId : profile), profile, config }]
+}
+
+export function endpointOf({ id, profile: name, config }: Spec, get: (variable: string) => string | undefined): Endpoint | string {
+  const known = profiles[name]
+  const env = (suffix: string): string | undefined => known.env ? get(`${known.env}_${suffix}`)?.trim() || undefined : undefined
+  const address = config.baseURL ?? env('BASE_URL') ?? known.baseURL
+  if (address === undefined) return `set baseURL of "${id}" to the address of its API`
+  const url = parsed(address)
+  if (!url) return `the base URL of "${id}" must be an http or https address`
+  if (url.username || url.password) return `the base URL of "${id}" must not hold a user name or password; put them into headers`
+
+  // Another server under the name of OpenAI (OPENAI_BASE_URL) speaks the common dialect.
+  const elsewhere = known.baseURL !== undefined && parsed(known.baseURL)!.host !== url.host
+  const profile: Profile = name === 'openai' && elsewhere ? { ...profiles.custom, env: 'OPENAI', model: known.model! } : known
+  const key = config.apiKey?.trim() || (config.baseURL !== undefined && elsewhere ? undefined : env('API_KEY'))
+  const variable = known.env ? `${known.env}_API_KEY` : 'apiKey'
+  const headers = config.headers ?? {}
+  const authorised = Object.keys(headers).some(header => /^(authorization|api-key|x-api-key)$/i.test(header))
+  if (!key && !profile.local && !authorised) return id === 'openai' && !config.profile ? 'set OPENAI_API_KEY, or point OPENAI_BASE_URL at a local server' : `set ${config.profile === undefined || known.env ? variable : `apiKey of "${id}"`}`
+
+  const model = config.model ?? env('MODEL') ?? profile.model ?? config.azure?.deployment
+  const bearer = name !== 'azure' && key !== undefined
+  return {
+    id,
+    baseURL: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
+    origin: url.origin,
+    query: { ...Object.fromEntries(url.searchParams), ...(config.azure?.apiVersion ? { 'api-version': config.azure.apiVersion } : {}) },
+    path: config.azure?.deployment ? `/openai/deployments/${encodeURIComponent(config.azure.deployment)}/chat/completions` : '/chat/completions',
+    key,
+    headers: { ...(bearer || hasAuthorization(headers) ? {} : { Authorization: null }), ...(name === 'azure' && key ? { 'api-key': key } : {}), ...headers },
+    wire: {
+      id,
+      options: config.options ?? {},
+      maxTokens: config.maxTokens ?? profile.maxTokens,
+      reasoning: config.reasoning ?? profile.reasoning,
+      reasoningRequired: profile.reasoningRequired ?? false,
+      toolIds: config.toolIds ?? profile.toolIds,
+      streamOptions: true,
+      effortNone: false,
+    },
+    // Node's own fetch gives up after 300 s without headers or data, so more can not be promised.
+    limits: { headersMs: config.headersTimeout ?? (profile.local ? 290_000 : 30_000), idleMs: config.idleTimeout ?? (profile.local ? 290_000 : 60_000), totalMs: config.timeout ?? 3_600_000 },
+    model,
+    models: config.models ?? [...new Set([...(model ? [model] : []), ...(elsewhere ? [] : known.models ?? [])])],
+    secrets: [key, ...Object.values(headers), ...url.searchParams.values()].filter(secret => secret !== undefined && secret.length >= 6) as string[],
+    hints: {
+      auth: key ? `check ${config.apiKey ? `apiKey of "${id}"` : variable}` : `set ${variable}`,
+      notFound: `name a model that it offers with agent.model, --model${known.env ? ` or ${known.env}_MODEL` : ''}${!elsewhere && known.model ? `, such as ${id}/${known.model}` : ''}`,
+    },
+  }
+}
+
+const hasAuthorization = (headers: Readonly<Record<string, string>>): boolean => Object.keys(headers).some(header => header.toLowerCase() === 'authorization')
+function parsed(address: string): URL | undefined {
+  try { const url = new URL(address); return /^https?:$/.test(url.protocol) ? url : undefined } catch { return undefined }   // not a URL: the caller says so
+}
