@@ -1,0 +1,63 @@
+/**
+ * What a policy says to a shell command: deny, ask or allow, and why. Everything the command would run is judged by itself and the strictest stands.
+ * Pure but for `where`, which knows the workspace. What can't be read is asked about, never allowed.
+ */
+import { pathsOf, type NamedPath } from './paths.js'
+import { concerns, covers, type Rule } from './rules.js'
+import { readCommand, type SimpleCommand } from './shell.js'
+import { isOpen, readable } from './word.js'
+
+export interface Policy {
+  readonly deny: readonly Rule[]
+  readonly ask: readonly Rule[]
+  readonly allow: readonly Rule[]
+  /** For a command that no rule concerns. */
+  readonly otherwise: 'allow' | 'ask' | 'deny'
+}
+export type Where = (path: string, mode: 'read' | 'write') => Promise<'inside' | 'outside' | 'protected'>
+export interface Judgement {
+  readonly kind: 'allow' | 'ask' | 'deny'
+  /** One clause: `'sudo' is on the deny list`. */
+  readonly reason: string
+  readonly rule?: string | undefined
+  /** The simple command that it is about. */
+  readonly command?: string | undefined
+}
+const ALLOWED: Judgement = { kind: 'allow', reason: 'no rule concerns it' }
+const RANK = { allow: 0, ask: 1, deny: 2 }
+
+export async function judgeCommand(source: string, policy: Policy, where: Where): Promise<Judgement> {
+  const { commands, unclear } = readCommand(source)
+  const judged = [...await Promise.all(commands.map(command => judgeSimple(command, policy, where))), ...unclear.map((reason): Judgement => ({ kind: 'ask', reason }))]
+  return strictest(judged)
+}
+
+async function judgeSimple(command: SimpleCommand, policy: Policy, where: Where): Promise<Judgement> {
+  const about = { command: command.source }
+  const isRedirection = command.words[0] === '>' || command.words[0] === '<'
+  const nameless = isOpen(command.words[0] ?? '')                                                              // asked about as such
+  const listed = nameless ? ALLOWED : strictest([
+    ...policy.deny.map((rule): Judgement => {
+      const match = concerns(rule, command.words)
+      if (match === 'yes') return { kind: 'deny', reason: `'${rule.text}' is on the deny list`, rule: rule.text, ...about }
+      return match === 'maybe' ? { kind: 'ask', reason: `'${rule.text}' is on the deny list, and this may turn out to be it: ${command.source}`, rule: rule.text, ...about } : ALLOWED
+    }),
+    ...policy.ask.map((rule): Judgement => concerns(rule, command.words) === 'no' ? ALLOWED : { kind: 'ask', reason: `'${rule.text}' is on the ask list: ${command.source}`, rule: rule.text, ...about }),
+  ])
+  const paths = await Promise.all(pathsOf(command).map(named => judgePath(named, where, about)))
+  const covered = policy.allow.find(rule => covers(rule, command.words))
+  if (covered) return strictest([listed, ...paths.filter(({ kind }) => kind === 'deny'), { kind: 'allow', reason: `'${covered.text}' is on the allow list`, rule: covered.text, ...about }])
+  const rest: Judgement = command.inner || isRedirection || command.words.length === 0 || policy.otherwise === 'allow' ? ALLOWED : { kind: policy.otherwise, reason: `no rule allows it: ${command.source}`, ...about }
+  return strictest([listed, ...paths, rest])
+}
+
+async function judgePath({ path, mode }: NamedPath, where: Where, about: { command: string }): Promise<Judgement> {
+  switch (await where(path, mode)) {
+    case 'inside': return ALLOWED
+    case 'outside': return { kind: 'ask', reason: `${readable(path)} is outside the workspace`, ...about }
+    case 'protected': return { kind: 'deny', reason: `${readable(path)} is protected`, ...about }
+  }
+}
+
+/** The first of the strictest. */
+const strictest = (judged: readonly Judgement[]): Judgement => judged.reduce((high, one) => RANK[one.kind] > RANK[high.kind] || (high === ALLOWED && one.kind === 'allow') ? one : high, ALLOWED)
