@@ -1,0 +1,71 @@
+/**
+ * Turns the files of entries into modules: what the installation ships built goes to Node's own loader, once; everything else through the module graph, which can do it again.
+ * The graph and its compiler are loaded when the first file needs them: a start with shipped plugins alone doesn't pay for them.
+ */
+import { dirname, relative, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Logger } from '../kernel/log.js'
+import type { Importer, Loaded } from './entry.js'
+import type { ModuleGraph, Namespace } from './module-graph.js'
+import { ask, type Trust } from './trust.js'
+
+export interface ImporterOptions {
+  /** What `import … from 'harnessx'` gives, by specifier: one instance, wherever a plugin stands. */
+  readonly builtins: Readonly<Record<string, object>>
+  readonly trust: Trust
+  /** Paths in messages are relative to this folder, as far as they lie in it. */
+  readonly base: string
+  /** Folders whose files Node loads itself and that never change: the shipped plugins of a built installation. */
+  readonly native?: readonly string[]
+  readonly log: Logger
+  readonly evaluateMs?: number
+}
+
+export class ModuleImporter implements Importer {
+  readonly #options: ImporterOptions
+  readonly #trusted = new Set<string>()
+  #graph: ModuleGraph | undefined
+  constructor(options: ImporterOptions) { this.#options = options }
+
+  async load(files: readonly string[], changed: readonly string[] = []): Promise<Loaded> {
+    this.#trusted.clear()
+    const native = files.filter(file => this.#isNative(file)), source = files.filter(file => !this.#isNative(file))
+    const loaded = source.length > 0 ? await (await this.#theGraph()).load(source, changed) : undefined
+    const modules = new Map<string, Namespace>(loaded?.modules)
+    for (const file of native) modules.set(file, await import(/* @vite-ignore */ pathToFileURL(file).href) as Namespace)
+    return {
+      modules,
+      commit: () => { loaded?.commit() },
+      files: file => this.#isNative(file) ? [file] : loaded?.files(file) ?? [file],
+    }
+  }
+  affected(changed: readonly string[]): Set<string> { return this.#graph?.affected(changed) ?? new Set(changed) }
+  get tried(): ReadonlySet<string> { return this.#graph?.tried ?? new Set() }
+  forget(entryFilesStillUsed: readonly string[]): void { this.#graph?.forget(entryFilesStillUsed.filter(file => !this.#isNative(file))) }
+
+  /** The text of the version in use: what the watcher compares with. */
+  text(file: string): string | undefined { return this.#graph?.text(file) }
+  /** Every source file in use, and the links that lead to them. */
+  files(): readonly string[] { return this.#graph?.files() ?? [] }
+  /** How many versions of a file something still holds. */
+  alive(file: string): number { return this.#graph?.alive(file) ?? 0 }
+
+  #isNative(file: string): boolean { return this.#options.native?.some(folder => file.startsWith(folder + sep)) ?? false }
+
+  async #theGraph(): Promise<ModuleGraph> {
+    const { ModuleGraph } = await import('./module-graph.js')
+    const { builtins, base, log, evaluateMs } = this.#options
+    return this.#graph ??= new ModuleGraph({
+      builtins, ask: file => { this.#ask(file) }, warn: message => { log.warn(message) },
+      shown: file => { const path = relative(base, file); return path.startsWith('..') ? file : path },
+      ...(evaluateMs !== undefined && { evaluateMs }),
+    })
+  }
+  /** Once a folder and load: trust may be taken back while the daemon runs. */
+  #ask(file: string): void {
+    const folder = dirname(file)
+    if (this.#trusted.has(folder)) return
+    ask(this.#options.trust, { kind: 'plugin', file })
+    this.#trusted.add(folder)
+  }
+}

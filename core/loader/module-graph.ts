@@ -1,0 +1,370 @@
+/**
+ * The modules of all plugins: one record per version of a file, who imports whom, and how a new version is built beside the one in use. Knows no plugin and no watcher.
+ *
+ *   prepare (read, compile, resolve: can fail, nothing has run) → evaluate into staged records → commit: the staged ones are the live ones
+ *
+ * Unaffected modules keep their one instance. A dynamic import belongs to the snapshot of the version that asks, so an old version never gets a new helper.
+ * Nothing here keeps a version alive once it is replaced: records are found from old snapshots through weak references only.
+ */
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { at, didYouMean, HarnessError, messageOf, type Place } from '../errors.js'
+import { bodyOf, cacheCanBeOff, compile, loadCompiler, type Compiled, type DynamicImport, type ImportFunction } from './compile.js'
+import type { Loaded } from './entry.js'
+import { Files } from './files.js'
+import { circles } from './module-cycles.js'
+import { Resolver, type Target } from './resolve.js'
+import { alive, inlineMap, originalPlace, remember, type Version } from './stack-traces.js'
+
+export type Namespace = Readonly<Record<string, unknown>>
+export interface GraphOptions {
+  /** Modules that the host answers itself, by specifier. */
+  readonly builtins: Readonly<Record<string, object>>
+  /** Throws when nothing of this file may be read. */
+  readonly ask: (file: string) => void
+  /** A file as a person knows it. */
+  readonly shown: (file: string) => string
+  readonly warn: (message: string) => void
+  /** How long the top level of modules may take. */
+  readonly evaluateMs?: number
+}
+
+/** Where a module finds the modules of its own time. The live one and a staged one hold them; an old one only remembers what others still hold. */
+class Snapshot {
+  readonly #seen: Map<string, WeakRef<ModuleRecord>>
+  held: Map<string, ModuleRecord> | undefined
+  constructor(live: ReadonlyMap<string, ModuleRecord>, held: Map<string, ModuleRecord>) {
+    this.#seen = new Map([...live].map(([file, record]) => [file, record.weak]))
+    this.held = held
+  }
+  get(file: string): ModuleRecord | undefined { return this.held?.get(file) ?? this.#seen.get(file)?.deref() }
+  add(record: ModuleRecord): void {
+    this.held?.set(record.file, record)
+    this.#seen.set(record.file, record.weak)
+  }
+}
+
+class ModuleRecord implements Version {
+  readonly file: string
+  readonly source: string
+  readonly url: string
+  readonly compiled: Compiled | undefined
+  readonly weak = new WeakRef(this)
+  readonly namespace: Record<string, unknown> = Object.create(null, { [Symbol.toStringTag]: { value: 'Module' } })
+  /** What each static specifier means. */
+  readonly targets = new Map<string, Target>()
+  /** Files imported, dynamically too once that has happened: the edges that a change travels. */
+  readonly imports = new Set<string>()
+  /** The files that import each other in a circle with this one. */
+  circle: readonly string[] | undefined
+  snapshot!: Snapshot
+  running: Promise<Namespace> | undefined
+  done = false
+  constructor(file: string, source: string, version: number, compiled: Compiled | undefined) {
+    this.file = file
+    this.source = source
+    this.url = `${pathToFileURL(file).href}?v=${version}`
+    this.compiled = compiled
+  }
+}
+
+export class ModuleGraph {
+  readonly #options: GraphOptions
+  readonly #resolver: Resolver
+  readonly #live = new Map<string, ModuleRecord>()
+  #snapshot = new Snapshot(new Map(), this.#live)
+  /** Paths that lead to a file of another real path: links, entries in linked folders. */
+  readonly #links = new Map<string, string>()
+  /** Changed files that no committed load has taken in yet. */
+  readonly #dirty = new Set<string>()
+  /** Packages by their URL: Node's loader has each once, so looking twice is waste. */
+  readonly #native = new Map<string, Promise<object>>()
+  #versions = 0
+  #checked = false
+  tried: ReadonlySet<string> = new Set()
+
+  constructor(options: GraphOptions) {
+    this.#options = options
+    this.#resolver = new Resolver({ isHost: specifier => Object.hasOwn(options.builtins, specifier), ask: options.ask })
+  }
+
+  async load(entries: readonly string[], changed: readonly string[]): Promise<Loaded> {
+    await loadCompiler()
+    if (changed.length > 0) this.#checkCacheOnce()
+    for (const file of changed) this.#dirty.add(file)
+    const files = new Files()
+    this.tried = files.tried
+    const affected = this.affected(this.#dirty)
+    const staged = new Map<string, ModuleRecord>()
+    const known = (file: string) => affected.has(file) ? undefined : this.#live.get(file)
+    const roots = new Map(entries.map(entry => [entry, this.#entry(entry, files, known, staged)]))
+    const snapshot = new Snapshot(this.#live, staged)
+    this.#begin(staged, snapshot)
+
+    const modules = new Map<string, Namespace>()
+    await this.#within(staged, async () => {
+      for (const [entry, file] of roots) modules.set(entry, await this.#evaluate(snapshot.get(file)!))
+    })
+    return {
+      modules,
+      commit: () => { this.#commit(staged, snapshot) },
+      files: entry => this.#behind(roots.get(entry) ?? entry, snapshot),
+    }
+  }
+
+  affected(changed: Iterable<string>): Set<string> {
+    const importers = new Map<string, string[]>()
+    for (const [file, { imports }] of this.#live) for (const imported of imports) {
+      const known = importers.get(imported)
+      if (known) known.push(file)
+      else importers.set(imported, [file])
+    }
+    const reached = new Set<string>()
+    const queue = [...changed].flatMap(file => this.#links.has(file) ? [file, this.#links.get(file)!] : [file])
+    for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
+      if (reached.has(file)) continue
+      reached.add(file)
+      queue.push(...importers.get(file) ?? [])
+    }
+    for (const [link, file] of this.#links) if (reached.has(file)) reached.add(link)
+    return reached
+  }
+
+  forget(entries: readonly string[]): void {
+    const kept = new Set(entries.flatMap(entry => this.#behind(this.#links.get(entry) ?? entry, this.#snapshot)))
+    for (const file of this.#live.keys()) if (!kept.has(file)) this.#live.delete(file)
+    for (const [link, file] of this.#links) if (!this.#live.has(file) && !entries.includes(link)) this.#links.delete(link)
+    for (const file of this.#dirty) if (!this.#live.has(file)) this.#dirty.delete(file)
+  }
+
+  /** The text of the version in use. */
+  text(file: string): string | undefined { return this.#live.get(this.#links.get(file) ?? file)?.source }
+  /** Every file in use, and the links that lead to them. */
+  files(): string[] { return [...this.#live.keys(), ...this.#links.keys()] }
+  alive(file: string): number { return alive(this.#links.get(file) ?? file) }
+
+  // ---- prepare
+
+  #entry(path: string, files: Files, known: (file: string) => ModuleRecord | undefined, staged: Map<string, ModuleRecord>): string {
+    this.#options.ask(path)
+    if (!files.try(path)) throw new HarnessError('module_not_found', `${this.#options.shown(path)} does not exist`, { place: { file: path } })
+    const file = files.real(path)
+    if (file !== path) { this.#options.ask(file); this.#links.set(path, file) }
+    this.#prepare(file, files, known, staged)
+    const record = staged.get(file)
+    if (record?.compiled?.commonjs || /\.c[jt]s$/.test(file)) {
+      throw new HarnessError('plugin_invalid', `${this.#options.shown(path)} is CommonJS, and a plugin is an ES module; write "export function apply(ctx) { … }" instead of "module.exports"`, { place: { file } })
+    }
+    return file
+  }
+
+  #prepare(file: string, files: Files, known: (file: string) => ModuleRecord | undefined, staged: Map<string, ModuleRecord>): void {
+    if (staged.has(file) || known(file)) return
+    const record = this.#read(file, files)
+    staged.set(file, record)
+    for (const specifier of record.compiled?.specifiers ?? []) {
+      const target = this.#resolve(specifier, record, files)
+      record.targets.set(specifier, target)
+      if (target.kind !== 'file') continue
+      record.imports.add(target.file)
+      if (target.link !== undefined) this.#links.set(target.link, target.file)
+      this.#prepare(target.file, files, known, staged)
+    }
+  }
+
+  #read(file: string, files: Files): ModuleRecord {
+    files.tried.add(file)
+    let source: string
+    try { source = readFileSync(file, 'utf8') } catch (cause) {
+      throw new HarnessError('module_not_found', `${this.#options.shown(file)} can not be read: ${messageOf(cause)}`, { place: { file }, cause })
+    }
+    const old = this.#live.get(file)
+    const version = ++this.#versions
+    if (file.endsWith('.json')) return jsonModule(file, source, version, this.#options.shown(file))
+    return new ModuleRecord(file, source, version, old?.source === source && old.compiled ? old.compiled : compile(file, source, this.#options.shown(file)))
+  }
+
+  #resolve(specifier: string, record: ModuleRecord, files: Files): Target {
+    try { return this.#resolver.resolve(specifier, record.file, files) } catch (cause) {
+      if (!(cause instanceof HarnessError) || cause.code !== 'module_not_found') throw cause
+      const place = whereNamed(record, specifier)
+      throw new HarnessError('module_not_found', `${at({ ...place, file: this.#options.shown(record.file) })} ${cause.message}`, { place, cause })
+    }
+  }
+
+  /** Makes staged records know their time and their circles. */
+  #begin(staged: ReadonlyMap<string, ModuleRecord>, snapshot: Snapshot): void {
+    const circle = circles(new Map([...staged].map(([file, { imports }]) => [file, imports])))
+    for (const record of staged.values()) {
+      record.circle = circle.get(record.file)
+      record.snapshot = snapshot
+    }
+  }
+
+  #commit(staged: Map<string, ModuleRecord>, snapshot: Snapshot): void {
+    for (const [file, record] of staged) { this.#live.set(file, record); this.#dirty.delete(file) }
+    for (const file of this.#dirty) if (!this.#live.has(this.#links.get(file) ?? file) || staged.has(this.#links.get(file) ?? file)) this.#dirty.delete(file)
+    this.#snapshot.held = undefined
+    this.#snapshot = snapshot
+    snapshot.held = this.#live
+    for (const record of this.#live.values()) record.snapshot = snapshot
+    staged.clear()                                          // whoever keeps the answer of a load must not keep its versions
+  }
+
+  /** Everything below a file, and the links on the way. */
+  #behind(root: string, snapshot: Snapshot): string[] {
+    const reached = new Set<string>(), queue = [root]
+    for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
+      if (reached.has(file)) continue
+      reached.add(file)
+      queue.push(...snapshot.get(file)?.imports ?? [])
+    }
+    return [...reached, ...[...this.#links].filter(([link, file]) => reached.has(file) && !reached.has(link)).map(([link]) => link)]
+  }
+
+  // ---- evaluate
+
+  #evaluate(record: ModuleRecord): Promise<Namespace> {
+    if (record.running) return record.running
+    let end!: (namespace: Namespace | Promise<Namespace>) => void
+    record.running = new Promise(resolve => { end = resolve })
+    end(this.#run(record))                                  // after `running` is set: the body of a module in a circle asks for itself
+    return record.running
+  }
+
+  async #run(record: ModuleRecord): Promise<Namespace> {
+    const { compiled, namespace } = record
+    if (!compiled) { record.done = true; return Object.freeze(namespace) }
+    if (compiled.commonjs) {
+      const native = await this.#importNative(pathToFileURL(record.file).href) as Record<string, unknown>
+      for (const name of Object.keys(native)) define(namespace, name, () => native[name])
+    } else {
+      remember(record)
+      await this.#body(record, compiled)(
+        this.#importOf(record), this.#dynamicImportOf(record), this.#metaOf(record), namespace,
+        from => { for (const name of Object.keys(from)) if (name !== 'default' && !Object.hasOwn(namespace, name)) define(namespace, name, () => (from as Record<string, unknown>)[name]) },
+        record,
+      )
+    }
+    record.done = true
+    return Object.seal(namespace)
+  }
+
+  #body(record: ModuleRecord, compiled: Compiled) {
+    try { return bodyOf(compiled.code, record.url, inlineMap(record)) } catch (cause) {
+      // What oxc lets pass and V8 doesn't. The first line of the stack is the place in the generated code.
+      const line = Number(/^.*\?v=\d+:(\d+)/.exec((cause as Error).stack ?? '')?.[1])
+      remember(record)
+      const place = (line ? originalPlace(record.url, line, 1) : undefined) ?? { file: record.file }
+      throw new HarnessError('module_syntax', `${at({ file: this.#options.shown(record.file), line: place.line })} ${messageOf(cause)}`, { place, cause })
+    }
+  }
+
+  #importOf(record: ModuleRecord): ImportFunction {
+    return async (specifier, { importedNames = [] } = {}) => {
+      const { namespace, partial } = await this.#import(record.targets.get(specifier)!, record)
+      for (const name of importedNames) if (!partial && !(name in namespace)) throw this.#missingName(name, specifier, record, namespace)
+      return namespace
+    }
+  }
+  async #import(target: Target, record: ModuleRecord): Promise<{ namespace: object; partial?: boolean }> {
+    if (target.kind === 'host') return { namespace: this.#options.builtins[target.name]! }
+    if (target.kind === 'native') return { namespace: await this.#importNative(target.url) }
+    const module = record.snapshot.get(target.file)!
+    // In a circle the one that is still running hands out its namespace as it is; its own exports are there, those of an `export *` come later.
+    if (module.running && !module.done && module.circle !== undefined && module.circle === record.circle) return { namespace: module.namespace, partial: module.compiled?.stars ?? false }
+    return { namespace: await this.#evaluate(module) }
+  }
+  #missingName(name: string, specifier: string, record: ModuleRecord, namespace: object): HarnessError {
+    const place = whereNamed(record, specifier)
+    return new HarnessError('module_syntax', `${at({ ...place, file: this.#options.shown(record.file) })} "${specifier}" does not export "${name}"${didYouMean(name, Object.keys(namespace))}`, { place })
+  }
+
+  #dynamicImportOf(record: ModuleRecord): DynamicImport {
+    return async (given, options) => {
+      const specifier = String(given), files = new Files()
+      const target = this.#resolve(specifier, record, files)
+      if (target.kind === 'host') return this.#options.builtins[target.name]!
+      if (target.kind === 'native') return import(/* @vite-ignore */ target.url, options)
+      const { snapshot } = record
+      record.imports.add(target.file)
+      if (target.link !== undefined) this.#links.set(target.link, target.file)
+      if (!snapshot.get(target.file)) {
+        const staged = new Map<string, ModuleRecord>()
+        this.#prepare(target.file, files, file => snapshot.get(file), staged)
+        this.#begin(staged, snapshot)
+        for (const fresh of staged.values()) snapshot.add(fresh)
+      }
+      return this.#evaluate(snapshot.get(target.file)!)
+    }
+  }
+
+  #importNative(url: string): Promise<object> {
+    const known = this.#native.get(url)
+    if (known) return known
+    const importing: Promise<object> = import(/* @vite-ignore */ url, url.endsWith('.json') ? { with: { type: 'json' } } : undefined)
+    this.#native.set(url, importing)
+    importing.catch(() => { this.#native.delete(url) })     // told to whoever imports; the next one may try again
+    return importing
+  }
+
+  #metaOf(record: ModuleRecord): object {
+    const url = pathToFileURL(record.file).href
+    return Object.assign(Object.create(null), {
+      url, filename: record.file, dirname: dirname(record.file),
+      resolve: (specifier: unknown): string => {
+        const target = this.#resolve(String(specifier), record, new Files())
+        return target.kind === 'host' ? target.name : target.kind === 'native' ? (target.url.includes(':') ? target.url : `node:${target.url}`) : pathToFileURL(target.file).href
+      },
+    })
+  }
+
+  /** A top level that never ends must not hold the queue; the late end of one is of no interest any more. */
+  async #within(staged: ReadonlyMap<string, ModuleRecord>, work: () => Promise<void>): Promise<void> {
+    const limit = this.#options.evaluateMs ?? 10_000
+    let timer: NodeJS.Timeout | undefined
+    const working = work()
+    try {
+      await Promise.race([working, new Promise<never>((_, reject) => {
+        timer = setTimeout(() => { reject(this.#unfinished(staged, limit)) }, limit)
+      })])
+    } finally {
+      clearTimeout(timer)
+      working.catch(() => {})                               // already told, or dropped as late
+    }
+  }
+  #unfinished(staged: ReadonlyMap<string, ModuleRecord>, limit: number): HarnessError {
+    const running = [...staged.values()].filter(record => record.running && !record.done)
+    const stuck = running.find(({ imports }) => !running.some(other => imports.has(other.file))) ?? running[0]
+    return new HarnessError('plugin_timeout', `${stuck ? this.#options.shown(stuck.file) : 'a module'} did not finish its top level within ${limit} ms; move what waits into apply`, stuck && { place: { file: stuck.file } })
+  }
+
+  #checkCacheOnce(): void {
+    if (this.#checked) return
+    this.#checked = true
+    if (!cacheCanBeOff()) this.#options.warn(`this Node (${process.version}) keeps the text of every reloaded module for the life of the process; memory grows with each reload`)
+  }
+}
+
+function define(namespace: object, name: string, get: () => unknown): void {
+  Object.defineProperty(namespace, name, { enumerable: true, configurable: true, get })
+}
+
+function jsonModule(file: string, source: string, version: number, shown: string): ModuleRecord {
+  const record = new ModuleRecord(file, source, version, undefined)
+  try { record.namespace['default'] = JSON.parse(source.replace(/^\uFEFF/, '')) } catch (cause) {
+    const offset = Number(/position (\d+)/.exec(messageOf(cause))?.[1] ?? Number.NaN)
+    const before = source.slice(0, offset)
+    const place: Place = Number.isNaN(offset) ? { file } : { file, line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+    throw new HarnessError('module_syntax', `${at({ ...place, file: shown })} ${messageOf(cause)}`, { place, cause })
+  }
+  return record
+}
+/** The place of the first text in the source that reads like this specifier. */
+function whereNamed({ file, source }: ModuleRecord, specifier: string): Place {
+  const offset = ["'", '"', '`'].map(quote => source.indexOf(quote + specifier + quote)).filter(found => found >= 0).sort((a, b) => a - b)[0]
+  if (offset === undefined) return { file }
+  const before = source.slice(0, offset)
+  return { file, line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+}
