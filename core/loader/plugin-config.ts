@@ -2,6 +2,7 @@
  * The config of an entry against the schema of its plugin: the value with defaults filled in, or one sentence with the place in the file.
  * Any Standard Schema will do; zod's issues carry more than the standard asks for, and are worded in the host's way where they do.
  */
+import { basename } from 'node:path'
 import { at, HarnessError, messageOf, show, type Place } from '../errors.js'
 import type { SchemaResult, StandardSchema } from '../kernel/hooks.js'
 import { within } from '../kernel/limits.js'
@@ -28,7 +29,7 @@ export async function validateConfig(id: string, schema: StandardSchema | undefi
     return { text: sentence(issue, path, value), where: place(path) }
   })
   const more = result.issues.length - problems.length
-  throw new HarnessError('config_invalid', `plugin "${id}": ${problems.map(({ text, where }) => `${text} (${at(where)})`).join('; ')}${more > 0 ? `; and ${more} more` : ''}`, { place: problems[0]?.where })
+  throw new HarnessError('config_invalid', `plugin "${id}": ${problems.map(({ text, where }) => `${text} (${at({ file: basename(where.file), line: where.line })})`).join('; ')}${more > 0 ? `; and ${more} more` : ''}`, { place: problems[0]?.where })
 }
 
 const pathOf = (issue: Issue): PropertyKey[] => (issue.path ?? []).map(part => typeof part === 'object' ? part.key : part)
