@@ -18,8 +18,6 @@ export interface Endpoint {
   readonly headers: Readonly<Record<string, string | null>>
   readonly wire: Wire
   readonly limits: Limits
-  readonly model: string | undefined
-  readonly models: readonly string[]
   /** What must not be shown anywhere. */
   readonly secrets: readonly string[]
   readonly hints: { readonly auth: string; readonly notFound: string }
@@ -36,25 +34,32 @@ export function specsOf(config: Config, ctxId: string): Spec[] {
   return [{ id: config.id ?? (profile === 'custom' ? ctxId : profile), profile, config }]
 }
 
-export function endpointOf({ id, profile: name, config }: Spec, get: (variable: string) => string | undefined): Endpoint | string {
+/** What it offers, whether it is ready or not. */
+export function modelsOf({ profile: name, config }: Spec, get: Lookup): { readonly defaultModel: string | undefined; readonly models: readonly string[] } {
   const known = profiles[name]
-  const env = (suffix: string): string | undefined => known.env ? get(`${known.env}_${suffix}`)?.trim() || undefined : undefined
-  const address = config.baseURL ?? env('BASE_URL') ?? known.baseURL
+  const defaultModel = config.model ?? variable(known, 'MODEL', get) ?? config.azure?.deployment ?? known.model
+  const listed = config.baseURL ?? variable(known, 'BASE_URL', get) ? [] : known.models ?? []        // another server offers what it offers
+  return { defaultModel, models: config.models ?? [...new Set([...(defaultModel ? [defaultModel] : []), ...listed])] }
+}
+
+export function endpointOf({ id, profile: name, config }: Spec, get: Lookup): Endpoint | string {
+  const known = profiles[name]
+  const address = config.baseURL ?? variable(known, 'BASE_URL', get) ?? known.baseURL
   if (address === undefined) return `set baseURL of "${id}" to the address of its API`
   const url = parsed(address)
   if (!url) return `the base URL of "${id}" must be an http or https address`
   if (url.username || url.password) return `the base URL of "${id}" must not hold a user name or password; put them into headers`
 
+  const elsewhere = known.baseURL !== undefined && new URL(known.baseURL).origin !== url.origin
   // Another server under the name of OpenAI (OPENAI_BASE_URL) speaks the common dialect.
-  const elsewhere = known.baseURL !== undefined && parsed(known.baseURL)!.host !== url.host
-  const profile: Profile = name === 'openai' && elsewhere ? { ...profiles.custom, env: 'OPENAI', model: known.model! } : known
-  const key = config.apiKey?.trim() || (config.baseURL !== undefined && elsewhere ? undefined : env('API_KEY'))
-  const variable = known.env ? `${known.env}_API_KEY` : 'apiKey'
+  const profile: Profile = name === 'openai' && elsewhere ? profiles.custom : known
+  const byEnvironment = known.env !== undefined && !(elsewhere && config.baseURL !== undefined)
+  const key = config.apiKey?.trim() || (byEnvironment ? variable(known, 'API_KEY', get) : undefined)
+  const keyName = byEnvironment && config.apiKey === undefined ? `${known.env}_API_KEY` : `apiKey of "${id}"`
   const headers = config.headers ?? {}
   const authorised = Object.keys(headers).some(header => /^(authorization|api-key|x-api-key)$/i.test(header))
-  if (!key && !profile.local && !authorised) return id === 'openai' && !config.profile ? 'set OPENAI_API_KEY, or point OPENAI_BASE_URL at a local server' : `set ${config.profile === undefined || known.env ? variable : `apiKey of "${id}"`}`
+  if (!key && !profile.local && !authorised) return name === 'openai' && byEnvironment ? `set ${keyName}, or point OPENAI_BASE_URL at a local server` : `set ${keyName}`
 
-  const model = config.model ?? env('MODEL') ?? profile.model ?? config.azure?.deployment
   const bearer = name !== 'azure' && key !== undefined
   return {
     id,
@@ -76,16 +81,16 @@ export function endpointOf({ id, profile: name, config }: Spec, get: (variable: 
     },
     // Node's own fetch gives up after 300 s without headers or data, so more can not be promised.
     limits: { headersMs: config.headersTimeout ?? (profile.local ? 290_000 : 30_000), idleMs: config.idleTimeout ?? (profile.local ? 290_000 : 60_000), totalMs: config.timeout ?? 3_600_000 },
-    model,
-    models: config.models ?? [...new Set([...(model ? [model] : []), ...(elsewhere ? [] : known.models ?? [])])],
     secrets: [key, ...Object.values(headers), ...url.searchParams.values()].filter(secret => secret !== undefined && secret.length >= 6) as string[],
     hints: {
-      auth: key ? `check ${config.apiKey ? `apiKey of "${id}"` : variable}` : `set ${variable}`,
+      auth: `${key ? 'check' : 'set'} ${keyName}`,
       notFound: `name a model that it offers with agent.model, --model${known.env ? ` or ${known.env}_MODEL` : ''}${!elsewhere && known.model ? `, such as ${id}/${known.model}` : ''}`,
     },
   }
 }
 
+type Lookup = (variable: string) => string | undefined
+const variable = ({ env }: Profile, suffix: string, get: Lookup): string | undefined => env ? get(`${env}_${suffix}`)?.trim() || undefined : undefined
 const hasAuthorization = (headers: Readonly<Record<string, string>>): boolean => Object.keys(headers).some(header => header.toLowerCase() === 'authorization')
 function parsed(address: string): URL | undefined {
   try { const url = new URL(address); return /^https?:$/.test(url.protocol) ? url : undefined } catch { return undefined }   // not a URL: the caller says so

@@ -6,7 +6,7 @@
 import { ModelError, type Context, type Model, type ModelChunk, type ModelRequest } from 'harnessx'
 import { attempt } from './attempt.js'
 import { Config } from './config.js'
-import { endpointOf, specsOf, type Endpoint, type Spec } from './endpoint.js'
+import { endpointOf, modelsOf, specsOf, type Endpoint, type Spec } from './endpoint.js'
 import { lessonOf, type Lesson } from './lessons.js'
 import { wireBody, type Wire } from './wire.js'
 
@@ -20,8 +20,8 @@ export function apply(ctx: Context, config: Config = {}): void {
 }
 
 function modelOf(ctx: Context, spec: Spec): Model {
-  const endpoint = (): Endpoint | string => endpointOf(spec, variable => ctx.get('keys')?.get(variable) ?? process.env[variable])
-  const known = <T>(read: (endpoint: Endpoint) => T): T | undefined => { const now = endpoint(); return typeof now === 'string' ? undefined : read(now) }
+  const lookUp = (variable: string): string | undefined => ctx.get('keys')?.get(variable) ?? process.env[variable]
+  const endpoint = (): Endpoint | string => endpointOf(spec, lookUp)
   /** What each model's refusals taught, until the plugin is unloaded. */
   const learned = new Map<string, Partial<Wire>>()
 
@@ -53,8 +53,8 @@ function modelOf(ctx: Context, spec: Spec): Model {
 
   return {
     id: spec.id,
-    get defaultModel() { return known(({ model }) => model) },
-    get models() { return known(({ models }) => models) ?? [] },
+    get defaultModel() { return modelsOf(spec, lookUp).defaultModel },
+    get models() { return modelsOf(spec, lookUp).models },
     ready: () => { const now = endpoint(); return typeof now === 'string' ? now : true },
     stream,
   }

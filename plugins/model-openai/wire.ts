@@ -28,7 +28,7 @@ export function wireBody(request: ModelRequest, wire: Wire): Body {
     model: request.model,
     messages: wireMessages(request.messages, wire),
     ...(request.tools.length === 0 ? {} : {
-      tools: request.tools.map(tool => ({ type: 'function', function: { name: tool.name, description: tool.description, parameters: withoutDialect(tool.parameters) } })),
+      tools: request.tools.map(tool => ({ type: 'function', function: { name: tool.name, description: tool.description, parameters: tool.parameters } })),
       tool_choice: request.options['tool_choice'] ?? wire.options['tool_choice'] ?? 'auto',
     }),
     ...options,
@@ -47,12 +47,6 @@ function wireOptions(options: RequestOptions, tools: boolean, wire: Wire): Recor
   if (limit !== undefined && wire.maxTokens !== 'none') out[wire.maxTokens] = limit
   if (tools && wire.effortNone) out['reasoning_effort'] = 'none'
   return out
-}
-
-/** The schema without `$schema`: it says nothing to a model, and some endpoints refuse it. */
-function withoutDialect(parameters: Readonly<Record<string, Json>>): Json {
-  const { $schema: _, ...rest } = parameters
-  return rest
 }
 
 function wireMessages(messages: readonly Message[], wire: Wire): Json[] {

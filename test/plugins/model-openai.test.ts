@@ -11,7 +11,7 @@ import { retryAfterOf } from '../../plugins/model-openai/failures.js'
 import { startScriptedModel, type Script, type ScriptedModel } from '../support/scripted-model.js'
 
 const KEY = 'hx-canary-0123456789'
-const tool = { name: 'read_file', description: 'reads', parameters: { $schema: 'x', type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } }
+const tool = { name: 'read_file', description: 'reads', parameters: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } }
 const asking = (more: Partial<ModelRequest> = {}): ModelRequest => ({ model: 'm', messages: [userMessage('hi')], tools: [], options: {}, ...more })
 
 const open: { close(): Promise<unknown> }[] = []
@@ -517,7 +517,7 @@ describe('the entries', () => {
   const endpoint = (config: object, keys: Record<string, string> = {}, place = 0) => endpointOf(specsOf(Config.parse(config), 'entry')[place]!, variable => keys[variable])
   it('without a config are deepseek and openai, ready by what the environment holds', () => {
     const ready = (keys: Record<string, string>) => load({}, keys).models.map(model => [model.id, model.ready(), model.defaultModel])
-    expect(ready({})).toEqual([['deepseek', 'set DEEPSEEK_API_KEY', undefined], ['openai', 'set OPENAI_API_KEY, or point OPENAI_BASE_URL at a local server', undefined]])
+    expect(ready({})).toEqual([['deepseek', 'set DEEPSEEK_API_KEY', 'deepseek-flash'], ['openai', 'set OPENAI_API_KEY, or point OPENAI_BASE_URL at a local server', 'gpt-6.1-terra']])
     expect(ready({ DEEPSEEK_API_KEY: 'k', DEEPSEEK_MODEL: 'mine' })[0]).toEqual(['deepseek', true, 'mine'])
     expect(ready({ DEEPSEEK_API_KEY: 'k' })[0]).toEqual(['deepseek', true, 'deepseek-flash'])
     expect(ready({ OPENAI_BASE_URL: 'http://127.0.0.1:8080/v1', OPENAI_MODEL: 'qwen' })[1]).toEqual(['openai', true, 'qwen'])
@@ -535,7 +535,8 @@ describe('the entries', () => {
   })
   it('never send a key of the environment to an address that a config put in', () => {
     expect(endpoint({ profile: 'openai', baseURL: 'http://other.example/v1' }, { OPENAI_API_KEY: KEY })).toMatchObject({ key: undefined })
-    expect(endpoint({ profile: 'deepseek', baseURL: 'https://api.deepseek.com.evil.example' }, { DEEPSEEK_API_KEY: KEY })).toBe('set DEEPSEEK_API_KEY')
+    expect(endpoint({ profile: 'deepseek', baseURL: 'https://api.deepseek.com.evil.example' }, { DEEPSEEK_API_KEY: KEY })).toBe('set apiKey of "deepseek"')
+    expect(endpoint({ profile: 'deepseek', baseURL: 'http://api.deepseek.com' }, { DEEPSEEK_API_KEY: KEY })).toBe('set apiKey of "deepseek"')
     expect(endpoint({ profile: 'openai' }, { OPENAI_API_KEY: KEY })).toMatchObject({ key: KEY, baseURL: 'https://api.openai.com/v1' })
   })
   it('take nothing else from the environment', async () => {
