@@ -2,6 +2,7 @@
  * The services that core offers to plugins, as types: what `ctx.tools`, `ctx.models`, `ctx.agents`, … are. Each is implemented in the file of its name.
  * Everything registered through them belongs to the plugin that registered it.
  */
+import type { Fire, HookInfo } from '../kernel/dispatch.js'
 import type { Disposer, HookKind, HookName } from '../kernel/hooks.js'
 import type { SessionEvent, SessionProblem, SessionSummary } from './session-events.js'
 import type { Delta } from './hooks.js'
@@ -148,10 +149,7 @@ export interface ApprovalsService {
 export interface Command { readonly name: string; readonly description: string; run(args: string, context: { readonly session: string; readonly signal: AbortSignal }): string | void | Promise<string | void> }
 export interface CommandsService { register(command: Command): Disposer; list(): readonly { readonly name: string; readonly plugin: string; readonly description: string }[] }
 
-export interface HandlerInfo { readonly plugin: string; readonly file?: string | undefined; readonly line?: number | undefined; readonly calls: number; readonly errors: number; readonly blocks: number; readonly timeouts: number; readonly p50: number; readonly p95: number; readonly max: number; readonly prepend: boolean }
-export interface HookInfo { readonly hook: string; readonly kind: HookKind; readonly handlers: readonly HandlerInfo[] }
-/** Dispatches a plugin's own hook. `inner` is the act of an around hook, or the default of a decide or amend one. */
-export type Fire = (payload: object, inner?: (payload: object) => unknown) => Promise<unknown>
+export type { Fire, HandlerInfo, HookInfo } from '../kernel/dispatch.js'
 export interface HooksService {
   list(): readonly HookInfo[]
   /** Makes a hook of the plugin's own; names under `agent/` belong to core. Decide hooks take the decisions of `agent/pre-tool-use`, amend hooks amend `payload.value`. */

@@ -1,35 +1,239 @@
-/** CONTRACT STUB, to be replaced by the implementation with these signatures. */
-import type { HookInfo } from '../agent/services.js'
-import type { HookName, HookOf, Payload } from './hooks.js'
-import type { Rule } from './rules.js'
+/**
+ * The hooks of the host: which there are, who hangs on them, and their dispatch. Order and visibility come from the registry, meaning from the rules, the walk is chain.ts.
+ * Knows no agent: core declares its hooks with their rules, plugins define theirs. Invariants: decide and amend never reject because of a handler;
+ * a dispatch works on the list as it was when it began; payloads are frozen before a handler sees them.
+ */
+import { HarnessError, nearest, type Place, show } from '../errors.js'
+import { current, enclosing, enter } from './async-context.js'
+import { callSite, type Locate } from './call-site.js'
+import { around, decide, tell } from './chain.js'
+import { Run } from './frame.js'
+import { adopt, freeze } from './frozen.js'
+import { GateTimeout } from './gate.js'
+import { checkRegistration, Handler, type HandlerFunction, type HookInfo, misfit, type Options } from './handler.js'
+import type { Disposer, HookKind, HookName, HookOf, Payload } from './hooks.js'
+import { isThenable } from './limits.js'
+import type { Owners, Scope } from './owners.js'
+import { Pending } from './pending.js'
+import { type Listing, Registry } from './registry.js'
+import { flatten, type Report } from './report.js'
+import type { Rule, Verdict } from './rules.js'
 
-/** One line per decision for the session log. */
-export interface Trace { readonly plugin: string; readonly kind: string; readonly reason?: string | undefined }
-/** What a dispatch came to. `value` is what `next()` of an outermost handler would show. */
-export interface Verdict<V = unknown> {
-  readonly value: V
-  /** Who decided; absent when it is the default. */
-  readonly plugin?: string | undefined
-  /** The refusal is a failure, not a policy. */
-  readonly failure?: 'hook_failed' | 'guard_inactive' | undefined
-  /** pre-tool-use: the outermost answer, used after a yes to an ask. */
-  readonly answer?: Verdict<{ kind: 'answer'; result: { content: string; isError: boolean } }> | undefined
-  /** post-tool-use: context of every handler, in order, with its source. */
-  readonly context?: readonly import('../agent/vocabulary.js').Message[] | undefined
-  readonly trace: readonly Trace[]
+export type { HandlerInfo, HookInfo } from './handler.js'
+export type { Report } from './report.js'
+export type { Trace, Verdict } from './rules.js'
+
+/** `inner`: the act of an around hook; the default of a plugin's own decide or amend hook. `check`: a sentence when a value doesn't fit where it goes. */
+export interface DispatchOptions {
+  readonly inner?: ((payload: never) => unknown) | undefined
+  readonly check?: ((value: unknown) => string | undefined) | undefined
 }
-export declare class Dispatcher {
-  /** Makes a hook known; core calls it for each of its own. */
-  declare(hook: string, rule: Rule): void
-  /** decide and amend never reject because of a handler. around rejects with what the act or a handler threw. All reject with `signal.reason` once the payload's signal is aborted. */
-  dispatch<K extends HookName>(hook: K, payload: Payload<K>, how?: { inner?: (payload: Payload<K>) => unknown; check?: (value: unknown) => string | undefined }): Promise<Verdict<HookOf<K>['next']>>
-  /** A synchronous watch hook: called, not awaited. */
-  tell<K extends HookName>(hook: K, payload: Payload<K>): void
-  /** Is anybody there? For hot paths that would build a payload for nobody. */
-  has(hook: HookName): boolean
-  /** Waiting for a person is nobody's own time: pauses every enclosing handler. */
-  waiting<T>(work: () => Promise<T>): Promise<T>
+/** Dispatches a plugin's own hook. */
+export type Fire = (payload: object, inner?: (payload: object) => unknown) => Promise<unknown>
+/** What the dispatcher looks at in a payload; the rest is for the rules and handlers. */
+interface Envelope { readonly signal?: unknown; readonly call?: { readonly name?: string } }
+type Input = { readonly inner: ((payload: unknown) => unknown) | undefined; readonly check: ((value: unknown) => string | undefined) | undefined }
+
+export class Dispatcher {
+  readonly #report: (report: Report) => void
+  readonly #handlers: Registry<Handler>
+  readonly #own: Registry<HookKind>
+  readonly #rules = new Map<string, Rule>()
+  readonly #ownRules = new Map<HookKind, Rule>()
+  /** Other tools' names, folded. */
+  readonly #otherNames = new Map<string, string>()
+  readonly #absent = new Map<string, string>()
+  readonly #pending = new Pending()
+  readonly #told = new WeakSet<Handler>()
+  /** From the script position of a registration to the place in its source. */
+  locate: Locate = raw => raw
+
+  constructor(owners: Owners, report: (report: Report) => void) {
+    this.#report = report
+    this.#own = new Registry('hook', owners, { gated: () => false, unique: (entry, present) => {
+      throw new HarnessError('already_registered', `hook "${entry.slot}" of plugin "${entry.owner.id}" is already defined by plugin "${present.owner.id}"; choose another name`)
+    } })
+    this.#handlers = new Registry('handler of', owners, { gated: hook => this.#rule(hook)?.kind !== 'watch' })
+    owners.attach({
+      check: () => {}, holds: () => 0, close: () => () => {},
+      publish: changed => {
+        for (const owner of changed) if (owner.stage === 'disposed') this.#pending.unload(owner)
+        for (const hook of this.#own.slots()) this.#tellMisfits(hook)
+      },
+    })
+  }
+
+  // ---- which hooks there are
+  /** Makes a hook of core known, and what other tools call it. */
+  declare(hook: string, rule: Rule, otherNames: readonly string[] = []): void {
+    this.#rules.set(hook, rule)
+    for (const name of [hook.slice(hook.indexOf('/') + 1), ...otherNames]) this.#otherNames.set(fold(name), hook)
+  }
+  /** The rule of plugins' own hooks of a kind. */
+  declareOwn(kind: HookKind, rule: Rule): void { this.#ownRules.set(kind, rule) }
+  /** A plugin's own hook: there while its owner is live. Handlers registered earlier wait for it. */
+  define(scope: Scope, hook: string, { kind }: { readonly kind: HookKind }): Fire {
+    const { owner } = scope, rule = this.#ownRules.get(kind)
+    if (typeof hook !== 'string' || hook === '') throw new HarnessError('hook_invalid', `plugin "${owner.id}": a hook's name must be a string, received ${show(hook)}`)
+    if (rule === undefined) throw new HarnessError('hook_invalid', `plugin "${owner.id}", hook "${hook}": kind must be decide, amend, around or watch, received ${show(kind)}`)
+    if (this.#isCore(hook)) throw new HarnessError('hook_invalid', `plugin "${owner.id}": hook "${hook}" would be core's by its name; call it "${owner.id}/${hook.slice(hook.indexOf('/') + 1)}"`)
+    this.#own.add(scope, hook, kind)
+    return async (payload, inner) => {
+      if (owner.stage === 'staged') throw new HarnessError('hook_invalid', `plugin "${owner.id}": hook "${hook}" can be fired once apply has ended, not before`)
+      if (owner.stage === 'disposed') throw new HarnessError('stale_context', `plugin "${owner.id}" is unloaded; its hook "${hook}" is gone`)
+      const verdict = await this.#dispatch(hook, rule, ownPayload(hook, payload), { inner: inner as Input['inner'], check: undefined })
+      return verdict.value
+    }
+  }
+
+  // ---- who hangs on them
+  /** Hangs a handler on a hook. `below`: the function on the stack that the plugin called, for the line shown. */
+  registerHandler(scope: Scope, hook: string, run: unknown, options: unknown = {}, below: (...args: never[]) => unknown = this.registerHandler): Disposer {
+    const { owner } = scope
+    if (typeof hook !== 'string') throw new HarnessError('hook_invalid', `plugin "${owner.id}": a hook's name must be a string, received ${show(hook)}`)
+    const rule = this.#rule(hook)
+    if (rule === undefined && this.#isCore(hook)) throw new HarnessError('hook_unknown', `plugin "${owner.id}": ${this.#insteadOf(hook)}`)
+    checkRegistration(owner.id, hook, run, options, rule)
+    const kept: Options = { ...options as Options }
+    const site = callSite(below, raw => this.locate(raw))
+    return this.#handlers.add(scope, hook, new Handler(hook, owner, run, kept, site), { prepend: kept.prepend ?? false })
+  }
+  /** Warns, once per handler, of entries of `tools` that match none of the tools there are. To be called when plugins have been loaded. */
+  unmatchedTools(tools: readonly string[]): void {
+    for (const { value: handler, owner, slot: hook } of this.#handlers.entries()) {
+      const unmatched = handler.unmatched(tools)
+      if (unmatched.length === 0 || this.#told.has(handler)) continue
+      this.#told.add(handler)
+      this.#report({ level: 'warn', plugin: owner.id, hook, what: 'unmatched', message: `plugin "${owner.id}", hook "${hook}": tools ${unmatched.map(entry => typeof entry === 'string' ? `"${entry}"` : String(entry)).join(', ')} matches none of the known tools, so the handler is never called for it` })
+    }
+  }
+  /** Is there anything a dispatch would meet? For hot paths that would build a payload for nobody. */
+  has(hook: HookName): boolean { return this.#handlers.has(hook) || this.#absent.size > 0 && this.#rule(hook)?.guarded === true }
+  list(): readonly HookInfo[] {
+    return this.#handlers.slots().map(hook => ({ hook, kind: this.#rule(hook)?.kind ?? 'undefined', handlers: this.#handlers.look(hook).values.map(handler => handler.info()) }))
+  }
+  /** Handlers of all plugins, staged ones too. */
+  get size(): number { return this.#handlers.size }
+
+  // ---- dispatch
+  /**
+   * decide and amend never reject because of a handler. around rejects with what the act or a handler threw. All reject with `signal.reason` when the payload's signal is aborted;
+   * a watch that begins afterwards is told in full, since it is the news of the end.
+   */
+  dispatch<K extends HookName>(hook: K, payload: Payload<K>, how: { inner?: (payload: Payload<K>) => unknown; check?: (value: unknown) => string | undefined } = {}): Promise<Verdict<HookOf<K>['next']>> {
+    const rule = this.#rule(hook)
+    if (rule === undefined) return Promise.reject(new HarnessError('hook_unknown', `hook "${hook}" is not defined`))
+    return this.#dispatch(hook, rule, payload, { inner: how.inner as Input['inner'], check: how.check }) as Promise<Verdict<HookOf<K>['next']>>
+  }
+  /** A synchronous watch hook: called, not awaited. No list is held, since nothing is pending when it returns. */
+  tell<K extends HookName>(hook: K, payload: Payload<K>): void {
+    const { values } = this.#handlers.look(hook)
+    if (values.length === 0) return
+    freeze(payload)
+    for (const handler of values) {
+      const sampled = (handler.calls++ & 15) === 0, start = sampled ? performance.now() : 0
+      try {
+        const told = enter(handler, handler.run, payload)
+        if (isThenable(told)) told.then(undefined, error => this.#tellFailed(handler, error))
+      } catch (error) {
+        this.#tellFailed(handler, error)
+      }
+      if (sampled) handler.took(performance.now() - start)
+    }
+  }
+  /** Waiting for a person is nobody's own time: stops the clock of every enclosing handler. */
+  async waiting<T>(work: () => Promise<T>): Promise<T> {
+    const enclosed = [...enclosing()], begin = performance.now()
+    for (const activity of enclosed) activity.pause?.(begin)
+    try { return await work() } finally {
+      const end = performance.now()
+      for (const activity of enclosed) activity.resume?.(end)
+    }
+  }
   /** A required guard that is not active: `cause` says why; undefined once it is. */
-  guard(id: string, cause: string | undefined): void
-  list(): readonly HookInfo[]
+  guard(id: string, cause: string | undefined): void {
+    if (cause === undefined) this.#absent.delete(id)
+    else this.#absent.set(id, cause)
+  }
+
+  #dispatch(hook: string, rule: Rule, payload: unknown, input: Input): Promise<Verdict> {
+    const { signal: given } = payload as Envelope
+    const aborted = given instanceof AbortSignal ? given : undefined
+    const signal = rule.kind === 'watch' && aborted?.aborted ? undefined : aborted
+    const taken = this.#handlers.take(hook, signal)
+    return taken instanceof Promise ? this.#afterGate(taken, hook, rule, payload, signal, input) : this.#begin(taken, hook, rule, payload, signal, input)
+  }
+  async #afterGate(taken: Promise<Listing<Handler>>, hook: string, rule: Rule, payload: unknown, signal: AbortSignal | undefined, input: Input): Promise<Verdict> {
+    let listing
+    try { listing = await taken } catch (error) {
+      if (!(error instanceof GateTimeout) || rule.kind !== 'decide') throw error
+      const plugin = error.plugins.join(', ')
+      const trace = [{ plugin, kind: 'hook_failed', reason: error.why }]
+      return { ...rule.refuse?.(plugin, error.why, 'hook_failed') ?? rule.start(payload), trace }
+    }
+    return this.#begin(listing, hook, rule, payload, signal, input)
+  }
+  async #begin(listing: Listing<Handler>, hook: string, rule: Rule, payload: unknown, signal: AbortSignal | undefined, { inner, check }: Input): Promise<Verdict> {
+    try {
+      signal?.throwIfAborted()
+      if (rule.guarded && rule.refuse) for (const [id, cause] of this.#absent) return { ...rule.refuse(id, cause, 'guard_inactive'), trace: [{ plugin: id, kind: 'guard_inactive', reason: cause }] }
+      freeze(payload)
+      const run = new Run({ hook, rule, handlers: listing.values, holding: listing.owners, tool: (payload as Envelope).call?.name, signal, inner, check, pending: this.#pending, report: this.#report }, current())
+      try {
+        if (rule.kind === 'watch') await tell(run, payload)
+        else await (rule.kind === 'around' ? around : decide)(run, run, 0, payload, performance.now())
+      } catch (error) {
+        throw run.stopped ? run.stopped.reason : error
+      } finally { run.end() }
+      if (run.stopped) throw run.stopped.reason
+      return { ...run.opinion ?? rule.start(payload), trace: run.trace ?? [] }
+    } finally { this.#handlers.release(listing) }
+  }
+
+  // ---- names
+  #rule(hook: string): Rule | undefined {
+    const core = this.#rules.get(hook)
+    if (core) return core
+    const own = this.#own.get(hook)
+    return own && this.#ownRules.get(own.value)
+  }
+  /** Would this name be core's: by its prefix, or as another spelling or other tool's name of one of its hooks? */
+  #isCore(hook: string): boolean {
+    const prefix = hook.slice(0, hook.indexOf('/') + 1)
+    if (prefix === '') return this.#otherNames.has(fold(hook))
+    for (const name of this.#rules.keys()) if (name.startsWith(prefix)) return true
+    return this.#otherNames.has(fold(hook.slice(prefix.length))) && nearest(prefix, [...this.#rules.keys()].map(name => name.slice(0, name.indexOf('/') + 1))) !== undefined
+  }
+  #insteadOf(hook: string): string {
+    const other = this.#otherNames.get(fold(hook.slice(hook.indexOf('/') + 1)))
+    if (other !== undefined) return `"${hook}" is called "${other}" here`
+    const near = nearest(hook, this.#rules.keys())
+    return `hook "${hook}" does not exist; ${near === undefined ? `there are ${[...this.#rules.keys()].join(', ')}` : `did you mean "${near}"?`}`
+  }
+
+  #tellMisfits(hook: string): void {
+    const rule = this.#rule(hook)
+    if (rule === undefined) return
+    for (const handler of this.#handlers.look(hook).values) {
+      const problem = misfit(handler.options, rule)
+      if (problem === undefined || this.#told.has(handler)) continue
+      this.#told.add(handler)
+      this.#report({ level: 'warn', plugin: handler.owner.id, hook, what: 'misfit', message: `plugin "${handler.owner.id}", hook "${hook}": ${problem}` })
+    }
+  }
+  #tellFailed(handler: Handler, error: unknown): void {
+    handler.errors++
+    const flat = flatten(error)
+    this.#report({ level: 'error', plugin: handler.owner.id, hook: handler.hook, what: 'failed', message: `plugin "${handler.owner.id}": its handler of "${handler.hook}" failed: ${flat.message}`, error: flat })
+  }
+}
+
+/** Names of other tools in one spelling: case and separators don't count. */
+const fold = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '')
+
+/** The payload of a plugin's own hook is copied, so that the plugin's objects stay its own; the signal and the session, which core made, go along as they are. */
+function ownPayload(hook: string, payload: unknown): object {
+  if (typeof payload !== 'object' || payload === null) throw new HarnessError('hook_invalid', `hook "${hook}" is fired with an object, received ${show(payload)}`)
+  const { signal, session, ...rest } = payload as Record<string, unknown>
+  return { ...adopt(rest, 'the payload'), ...(signal instanceof AbortSignal && { signal }), ...(session !== undefined && { session }) }
 }

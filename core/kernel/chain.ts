@@ -1,0 +1,179 @@
+/**
+ * Walks the handlers of one dispatch, outermost first. What a value means is the rule's to say, when a wait ends is pending's; here are order, `next()`, and what a failure does.
+ * Invariants: a chain works on the list its dispatch began with; handlers that don't await cost no promise; every `next()` is awaited by core if the handler doesn't;
+ * `decide` never rejects, so that a `next()` nobody awaits can't become an unhandled rejection: what a dispatch throws instead stands in `run.stopped`.
+ */
+import { HarnessError, messageOf } from '../errors.js'
+import { enter } from './async-context.js'
+import { adopt, freeze, isFrozenWrite, Wrong } from './frozen.js'
+import { type Asker, Ended, Frame, Misuse, type Run } from './frame.js'
+import type { Handler } from './handler.js'
+import { isThenable } from './limits.js'
+import { flatten } from './report.js'
+import type { Opinion } from './rules.js'
+
+/** decide and amend: asks the handlers from `from` on. The opinion goes to the asker; the promise is what its `next()` shows. `now` is the time, just read. */
+export async function decide(run: Run, asker: Asker, from: number, payload: unknown, now: number): Promise<unknown> {
+  const { rule, handlers } = run
+  const carried: Opinion[] = []                                                  // of those that did not call next(), outermost first
+  let verdict: Opinion | undefined
+  for (let at = from; verdict === undefined; at++) {
+    const handler = handlers[at]
+    if (run.stopped) verdict = rule.start(payload)                               // shown to nobody who still counts
+    else if (handler === undefined) verdict = run.inner ? await defaultOf(run, run.inner, payload) : rule.start(payload)
+    else if (handler.wants(run.tool)) {
+      const frame = new Frame(run, handler), given = payload, later = at + 1
+      let opinion: Opinion | undefined
+      try {
+        let own = frame.call(now, given, change => next(run, frame, change, given, (_, time) => decide(run, frame, later, given, time)))
+        if (isThenable(own)) own = await run.pending.settle(run, frame, own)
+        now = frame.end()
+        if (frame.rest && !frame.settled) { await frame.rest; now = performance.now() }
+        opinion = opinionOf(run, frame, own, given)
+      } catch (error) {
+        now = frame.end()
+        if (frame.rest && !frame.settled) { await frame.rest; now = performance.now() }
+        if (!run.stopped) opinion = failed(run, handler, error)
+      }
+      const rest = frame.opinion
+      if (opinion === undefined) verdict = rest
+      else if (rest) verdict = rule.merge(opinion, rest, true)
+      else if (rule.ends(opinion)) verdict = opinion
+      else { carried.push(opinion); payload = rule.carry(payload, opinion) }
+    }
+  }
+  verdict = carried.reduceRight((rest, opinion) => rule.merge(opinion, rest, false), verdict)
+  asker.rested(verdict, now)
+  return verdict.value
+}
+
+/** around: the value of the handlers from `from` on and the act inside them, or what they threw. Goes to the asker too. */
+export async function around(run: Run, asker: Asker, from: number, payload: unknown, now: number): Promise<unknown> {
+  try {
+    let opinion: Opinion | undefined
+    for (let at = from; opinion === undefined; at++) {
+      const handler = run.handlers[at]
+      if (run.stopped) throw run.stopped.reason
+      if (handler === undefined) opinion = { value: freeze(await act(run, payload)) }
+      else if (handler.wants(run.tool)) opinion = await stand(run, handler, at + 1, payload, now)
+      now = performance.now()
+    }
+    asker.rested(opinion, now)
+    return opinion.value
+  } catch (error) {
+    asker.failed(error, performance.now())
+    throw error
+  }
+}
+
+/** watch: tells one after another. When the signal is aborted the rest is still told, so that who saw a start sees its end, but nobody is waited for. */
+export async function tell(run: Run, payload: unknown): Promise<void> {
+  let now = performance.now()
+  for (const handler of run.handlers) {
+    if (!handler.wants(run.tool)) continue
+    const frame = new Frame(run, handler)
+    try {
+      const told = frame.call(now, payload)
+      if (isThenable(told)) await run.pending.settle(run, frame, told)
+    } catch (error) {
+      if (!run.stopped) failed(run, handler, error)
+    }
+    now = frame.end()
+  }
+}
+
+/** One handler around the later ones and the act. What `next()` threw passes unchanged and is not its fault; what it throws itself is the act's failure. */
+async function stand(run: Run, handler: Handler, later: number, payload: unknown, now: number): Promise<Opinion | undefined> {
+  const frame = new Frame(run, handler)
+  try {
+    let own = frame.call(now, payload, change => next(run, frame, change, payload, (changed, time) => around(run, frame, later, changed, time)))
+    if (isThenable(own)) own = await run.pending.settle(run, frame, own)
+    frame.end()
+    if (frame.misuse) throw frame.misuse
+    if (own === undefined || own === null) await frame.rest                      // rethrows what the handler swallowed
+    return own === undefined || own === null || own === frame.opinion?.value ? frame.opinion : run.rule.read(own, payload, undefined, handler.owner.id)
+  } catch (error) {
+    frame.end()
+    if (error !== frame.thrown?.error && !run.stopped) failed(run, handler, error)
+    throw error
+  } finally {
+    if (frame.rest && !frame.settled) {
+      run.act?.abort(new HarnessError('aborted', `plugin "${handler.owner.id}" no longer waits for it`))
+      await frame.rest.catch(dropped)
+    }
+  }
+}
+/** The act, in the async context of who began the dispatch. Its signal is aborted with the dispatch's, and when the handlers around it end without waiting for it (a timeout). */
+async function act(run: Run, payload: unknown): Promise<unknown> {
+  if (!run.signal) return run.inner && enter(run, run.inner, payload)
+  const { signal } = run.act = new AbortController()
+  run.pending.follow(run)
+  try { return await (run.inner && enter(run, run.inner, Object.freeze({ ...payload as object, signal }))) } finally { run.act = undefined }
+}
+
+/** What a handler's `next` does: checks how it is used, stops the clock, and lets the later ones go on. */
+function next(run: Run, frame: Frame, change: unknown, payload: unknown, go: (payload: unknown, now: number) => Promise<unknown>): Promise<unknown> {
+  const { rule } = run
+  if (frame.over) return misused(frame, 'next() was called after the handler had ended')
+  if (change !== undefined && !rule.change) return misused(frame, 'next() takes no argument; return what you want changed')
+  if (frame.rest && rule.kind !== 'around') return misused(frame, 'next() may be called once')
+  if (frame.rest && !frame.settled) return misused(frame, 'next() may be called again only after the last one has settled')
+  let changed = payload
+  if (change !== undefined && rule.change) {
+    try { changed = rule.change(payload, adopt(change, 'the change')) } catch (error) { return misused(frame, `next(): ${messageOf(error)}`) }
+  }
+  const now = performance.now()
+  frame.asks(now)
+  frame.rest = go(changed, now)
+  if (rule.kind === 'around') frame.rest.catch(dropped)
+  return frame.rest
+}
+/** A misused `next` makes a running handler fail, also when it swallows the error. */
+function misused(frame: Frame, what: string): Promise<never> {
+  const error = frame.misuse ??= new Misuse(what)
+  const refused = Promise.reject(error)
+  refused.catch(dropped)
+  return refused
+}
+/** Whoever is to know of it learns it elsewhere: the chain awaits the same promise, or the handler has failed already. */
+const dropped = (): void => {}
+
+/** The default of a plugin's own decide or amend hook. */
+async function defaultOf(run: Run, inner: (payload: unknown) => unknown, payload: unknown): Promise<Opinion> {
+  try {
+    const own = await enter(run, inner, payload)
+    if (own !== undefined && own !== null) return { ...run.rule.read(own, payload, undefined, ''), plugin: undefined }
+  } catch (error) {
+    run.stop(error)
+  }
+  return run.rule.start(payload)
+}
+
+/** What a handler of decide or amend came to; undefined: no opinion. Throws when it failed. */
+function opinionOf(run: Run, frame: Frame, own: unknown, payload: unknown): Opinion | undefined {
+  const { rule } = run, { handler } = frame, plugin = handler.owner.id
+  if (frame.misuse) throw frame.misuse
+  if (own === undefined || own === null || own === frame.opinion?.value) return undefined
+  const opinion = rule.read(own, payload, frame.opinion, plugin)
+  const problem = opinion.plugin === undefined ? undefined : run.check?.(opinion.value)
+  if (problem !== undefined) throw new Wrong(problem)
+  if (rule.ends(opinion)) handler.blocks++
+  if (rule.kind === 'decide') {
+    const { kind, reason } = opinion.value as { kind: string; reason?: string }
+    run.log(reason === undefined ? { plugin, kind } : { plugin, kind, reason })
+  } else if (opinion.plugin !== undefined) run.log({ plugin, kind: 'amended' })
+  return opinion
+}
+/** Counts and reports a failure. The refusal it means, where a failing judge refuses. */
+function failed(run: Run, handler: Handler, error: unknown): Opinion | undefined {
+  const { rule, hook } = run, plugin = handler.owner.id, timedOut = error instanceof Ended && error.timedOut
+  if (timedOut) handler.timeouts++
+  else handler.errors++
+  const flat = flatten(error)
+  const hint = isFrozenWrite(error) ? '; payloads are frozen: return a changed copy' : ''
+  run.report({ level: 'error', plugin, hook, what: timedOut ? 'timed out' : 'failed', message: `plugin "${plugin}": its handler of "${hook}" failed: ${flat.message}${hint}`, error: flat })
+  if (!rule.refuse || handler.options.onError === 'pass') return undefined
+  const why = error instanceof Ended || error instanceof Wrong ? error.why : 'it threw an error'
+  run.log({ plugin, kind: 'hook_failed', reason: why })
+  return rule.refuse(plugin, why, 'hook_failed')
+}

@@ -1,0 +1,24 @@
+/**
+ * What the dispatcher tells the log about a handler: a sentence, and fields for who counts (`what`, `hook`, `error`). Errors of plugins are flattened: an error object, by its stack and its fields, keeps the code alive that threw it.
+ */
+import { messageOf } from '../errors.js'
+
+export interface FlatError { readonly name: string; readonly message: string; readonly stack?: string | undefined }
+export interface Report {
+  readonly level: 'warn' | 'error'
+  readonly plugin: string
+  readonly hook: string
+  readonly what: 'failed' | 'timed out' | 'slow' | 'unmatched' | 'misfit'
+  /** One sentence that names plugin and hook. */
+  readonly message: string
+  readonly error?: FlatError | undefined
+}
+
+export function flatten(error: unknown): FlatError {
+  try {
+    if (error instanceof Error) return { name: String(error.name), message: String(error.message), stack: error.stack === undefined ? undefined : String(error.stack) }
+    return { name: typeof error, message: messageOf(error) }
+  } catch {                                               // a getter of the thrown thing throws itself
+    return { name: 'Error', message: 'what was thrown can not be read' }
+  }
+}
