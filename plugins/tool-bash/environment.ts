@@ -1,0 +1,12 @@
+/**
+ * What of the host's environment a command gets: an allow-list, so that no key of a model is ever among it. Pure.
+ */
+const PASSED = ['PATH', 'HOME', 'LANG', 'TERM', 'TMPDIR', 'USER', 'SHELL']
+
+/** Keys that no setting passes on. */
+export const isModelKey = (name: string): boolean => /^(DEEPSEEK|OPENAI)_API_KEY$/i.test(name)
+
+export function commandEnvironment(host: Readonly<Record<string, string | undefined>>, more: readonly string[]): Record<string, string> {
+  const passed = Object.entries(host).filter(([name]) => (PASSED.includes(name) || name.startsWith('LC_') || more.includes(name)) && !isModelKey(name))
+  return Object.fromEntries(passed.filter((entry): entry is [string, string] => entry[1] !== undefined))
+}

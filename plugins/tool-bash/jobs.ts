@@ -1,0 +1,53 @@
+/**
+ * All commands of one mounted version of the plugin: starts them with a mark that names host, version, session and command, and stops them with their session or the plugin.
+ * What left its group and closed its output is no job any more, but still carries the mark and is found by it.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Logger } from 'harnessx'
+import { Job, type Command } from './job.js'
+import type { Output } from './output.js'
+import { leftovers, MARK, ownMark, stopAll } from './processes.js'
+
+/** At an unload the host waits two seconds for a plugin. */
+const UNLOAD_GRACE_MS = 800
+
+export class Jobs {
+  readonly #mark: string
+  readonly #jobs = new Map<Job, string>()
+  readonly #sessions = new Set<string>()
+  #started = 0
+  private constructor(mark: string) { this.#mark = mark }
+
+  static async open(): Promise<Jobs> { return new Jobs(`${await ownMark()}-${randomBytes(4).toString('hex')}`) }
+
+  async start(session: string, command: Omit<Command, 'mark'>, output: Output): Promise<Job> {
+    const mark = `${this.#markOf(session)}${++this.#started}.`
+    this.#sessions.add(session)
+    const job = await Job.start({ ...command, env: { ...command.env, [MARK]: mark }, mark }, output)
+    this.#jobs.set(job, session)
+    void job.over.then(() => { this.#jobs.delete(job) })
+    return job
+  }
+  /** Commands of a session whose shell still runs. */
+  running(session: string): readonly Job[] { return [...this.#jobs].filter(([job, owner]) => owner === session && !job.hasExited).map(([job]) => job) }
+
+  async stopSession(session: string): Promise<void> {
+    if (this.#sessions.delete(session)) await this.#stop(this.#markOf(session), [...this.#jobs].filter(([, owner]) => owner === session).map(([job]) => job))
+  }
+  async stopAll(): Promise<void> {
+    if (this.#sessions.size > 0) await this.#stop(this.#mark, [...this.#jobs.keys()])
+    this.#sessions.clear()
+  }
+
+  #markOf(session: string): string { return `${this.#mark}.${session}.` }
+  async #stop(mark: string, jobs: readonly Job[]): Promise<void> {
+    await Promise.all(jobs.map(job => job.stop('it was stopped with its session or plugin', UNLOAD_GRACE_MS)))
+    await stopAll(() => ({ mark }), UNLOAD_GRACE_MS)
+  }
+}
+
+/** Says which commands an earlier host has left behind; whether they are still wanted, only a person knows. */
+export async function reportLeftovers(logger: Logger): Promise<void> {
+  const pids = await leftovers()
+  if (pids.length > 0) logger.warn(`${pids.length} processes of commands run on, whose host ended without stopping them: ${pids.join(' ')}; stop them with: kill ${pids.join(' ')}`, { pids })
+}
