@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { HarnessError, messageOf } from '../errors.js'
 import type { Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionWriter } from './session-events.js'
+import { closed } from './session-id.js'
 import { encode, spilledLine } from './session-record.js'
 
 /** none: the kernel writes when it likes (a kill loses nothing, a power failure may). commit: on the disk at each commit. always: before `append` returns. */
@@ -99,7 +100,7 @@ export class SessionFile implements SessionWriter {
 
   #writable(): number {
     if (this.#broken) throw this.#broken
-    if (this.#fd === undefined) throw new HarnessError('internal', `session "${this.id}" was written after it was closed`)
+    if (this.#fd === undefined) throw closed(this.id)
     return this.#fd
   }
 

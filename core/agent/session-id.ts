@@ -1,4 +1,4 @@
-/** Ids of sessions: sorted by time as text, short enough to type, safe as a file name. Knows no store. */
+/** Ids of sessions: sorted by time as text, short enough to type, safe as a file name; and what every store says about one. Knows no store. */
 import { randomInt } from 'node:crypto'
 import { HarnessError, show } from '../errors.js'
 
@@ -16,3 +16,8 @@ export const isSessionId = (id: string): boolean => /^[A-Za-z0-9][A-Za-z0-9_-]{0
 export function checkName(id: string): void {
   if (!isSessionId(id)) throw new HarnessError('unknown_id', `session id ${show(id)} must be 1 to 64 letters, digits, "-" or "_", the first a letter or digit`)
 }
+
+export const missing = (id: string): HarnessError => new HarnessError('session_missing', `there is no session ${show(id)}; "hx sessions" lists those there are`)
+export const taken = (id: string): HarnessError => new HarnessError('session_busy', `session "${id}" exists already; open it, or take another id`)
+export const busy = (id: string): HarnessError => new HarnessError('session_busy', `session "${id}" is being written by another process or turn; wait until it is done, or use another session`)
+export const closed = (id: string): HarnessError => new HarnessError('internal', `session "${id}" was written after it was closed`)

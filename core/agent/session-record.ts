@@ -72,6 +72,10 @@ export function summarize(events: Iterable<SessionEvent>): SessionSummary | unde
   }
 }
 
+/** By last event, then by id. */
+export const newestFirst = (summaries: readonly SessionSummary[]): SessionSummary[] =>
+  summaries.toSorted((a, b) => a.updatedAt === b.updatedAt ? (a.id < b.id ? 1 : -1) : a.updatedAt < b.updatedAt ? 1 : -1)
+
 /** At most 80 characters on one line; what a terminal would obey (control characters, changes of direction) becomes a space. */
 export function oneLine(value: string): string {
   const characters = Array.from(value.slice(0, 1000).replace(/[\p{Cc}\p{Cs}\p{Z}\u202a-\u202e\u2066-\u2069]+/gu, ' ').trim())
@@ -91,6 +95,7 @@ const message = { role: z.string(), content: parts, toolCalls: calls.optional() 
 const turn = z.int().nonnegative()
 /** What is read from each type anywhere in core; other fields are carried as they are. */
 const SHAPES: Readonly<Record<string, z.ZodType>> = {
+  spilled: z.never({ error: 'names no record of this session' }),
   session: z.looseObject({ v: z.number(), id: z.string(), cwd: z.string() }),
   'turn-start': z.looseObject({ turn, prompt: z.string() }),
   system: z.looseObject({ text: z.string() }),

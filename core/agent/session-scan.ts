@@ -60,10 +60,11 @@ function ahead(lines: readonly { readonly event?: SessionEvent | undefined }[]):
   }).reverse()
 }
 
-function* split(data: Uint8Array): Iterable<Uint8Array> {
+/** Lines without their newlines; the last one may have had none. */
+export function* split<Bytes extends Uint8Array>(data: Bytes): Iterable<Bytes> {
   for (let from = 0; from < data.length;) {
     const newline = data.indexOf(0x0a, from), to = newline < 0 ? data.length : newline
-    yield data.subarray(from, to)
+    yield data.subarray(from, to) as Bytes
     from = to + 1
   }
 }

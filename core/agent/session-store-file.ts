@@ -10,8 +10,8 @@ import { HarnessError, messageOf } from '../errors.js'
 import { acquireLock, type Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
 import { disk, SessionFile, syncFolder, writeAll, type Disk, type Durability } from './session-file.js'
-import { checkName, isSessionId } from './session-id.js'
-import { checkVersion, headerBody, type Unspill } from './session-record.js'
+import { busy, checkName, isSessionId, missing, taken } from './session-id.js'
+import { checkVersion, headerBody, newestFirst, type Unspill } from './session-record.js'
 import { closing } from './session-repair.js'
 import { scan, type Scan } from './session-scan.js'
 import { readSummary } from './session-summary.js'
@@ -57,7 +57,7 @@ export class FileSessionStore implements SessionStore {
     } catch (error) {
       if (fd !== undefined) { closeSync(fd); rmSync(file, { force: true }) }                        // else it is not ours
       await lock.release()
-      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new HarnessError('session_busy', `session "${id}" exists already; open it, or take another id`)
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(id)
       throw asStorage(error, `session "${id}" could not be made`)
     }
   }
@@ -105,7 +105,7 @@ export class FileSessionStore implements SessionStore {
       const summary = this.#summary(name)
       if (summary) found.push(summary)
     }
-    return found.sort((a, b) => compare(b.updatedAt, a.updatedAt) || compare(b.id, a.id))
+    return newestFirst(found)
   }
 
   outputDir(id: string): string {
@@ -133,7 +133,7 @@ export class FileSessionStore implements SessionStore {
 
   async #lock(id: string): Promise<Lock> {
     const lock = await acquireLock(`session ${realpathSync(this.#folder)}/${id}`)
-    if (!lock) throw new HarnessError('session_busy', `session "${id}" is being written by another process or turn; wait until it is done, or use another session`)
+    if (!lock) throw busy(id)
     return lock
   }
 
@@ -221,7 +221,5 @@ function repairNote(id: string, { events, bad, torn }: Scan): SessionEventBody[]
 }
 
 const joined = (lines: readonly Uint8Array[]): Buffer => Buffer.concat(lines.flatMap(line => [line, Buffer.from('\n')]))
-const compare = (a: string, b: string): number => a < b ? -1 : a > b ? 1 : 0
-const missing = (id: string): HarnessError => new HarnessError('session_missing', `there is no session "${id}"; "hx sessions" lists those there are`)
 const asStorage = (error: unknown, what: string): HarnessError =>
   error instanceof HarnessError ? error : new HarnessError('storage_failed', `${what} (${messageOf(error)}); check that the disk has space and the folder can be written`, { cause: error })

@@ -6,10 +6,9 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HarnessError } from '../errors.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
-import { checkName } from './session-id.js'
-import { encode, headerBody, summarize } from './session-record.js'
+import { busy, checkName, closed, missing, taken } from './session-id.js'
+import { encode, headerBody, newestFirst, summarize } from './session-record.js'
 import { closing } from './session-repair.js'
 
 interface Kept { readonly events: SessionEvent[]; writer: MemoryWriter | undefined }
@@ -23,7 +22,7 @@ export class MemorySessionStore implements SessionStore {
 
   async create(header: SessionHeader): Promise<SessionWriter> {
     checkName(header.id)
-    if (this.#sessions.has(header.id)) throw new HarnessError('session_busy', `session "${header.id}" exists already; open it, or take another id`)
+    if (this.#sessions.has(header.id)) throw taken(header.id)
     const session: Kept = { events: [], writer: undefined }
     this.#sessions.set(header.id, session)
     const writer = new MemoryWriter(header.id, session, this.#now)
@@ -32,7 +31,7 @@ export class MemorySessionStore implements SessionStore {
   }
   async open(id: string): Promise<SessionWriter> {
     const session = this.#get(id)
-    if (session.writer) throw new HarnessError('session_busy', `session "${id}" is being written by another turn; wait until it is done, or use another session`)
+    if (session.writer) throw busy(id)
     const writer = new MemoryWriter(id, session, this.#now)
     for (const body of closing(session.events)) writer.append(body)
     return writer
@@ -41,7 +40,7 @@ export class MemorySessionStore implements SessionStore {
     return { events: [...this.#get(id).events], problems: [] }
   }
   async list(): Promise<readonly SessionSummary[]> {
-    return [...this.#sessions.values()].map(({ events }) => summarize(events)!).sort((a, b) => a.updatedAt < b.updatedAt || a.updatedAt === b.updatedAt && a.id < b.id ? 1 : -1)
+    return newestFirst([...this.#sessions.values()].map(({ events }) => summarize(events)!))
   }
   outputDir(id: string): string {
     const path = this.outputPath(id)
@@ -56,7 +55,7 @@ export class MemorySessionStore implements SessionStore {
 
   #get(id: string): Kept {
     const session = this.#sessions.get(id)
-    if (!session) throw new HarnessError('session_missing', `there is no session "${id}"; "hx sessions" lists those there are`)
+    if (!session) throw missing(id)
     return session
   }
 }
@@ -73,7 +72,7 @@ class MemoryWriter implements SessionWriter {
   }
   get events(): readonly SessionEvent[] { return this.#session.events }
   append(body: SessionEventBody): SessionEvent {
-    if (this.#session.writer !== this) throw new HarnessError('internal', `session "${this.id}" was written after it was closed`)
+    if (this.#session.writer !== this) throw closed(this.id)
     const { event } = encode(this.#session.events.length + 1, this.#now().toISOString(), body)
     this.#session.events.push(event)
     return event

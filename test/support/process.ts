@@ -7,10 +7,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
+const atExit: (() => void)[] = []
+process.once('exit', () => { for (const end of atExit) end() })
+
 /** Path of the bundled program, in a temporary folder that goes with this process. */
 export async function compile(program: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'hx-process-'))
-  process.once('exit', () => { rmSync(folder, { recursive: true, force: true }) })
+  atExit.push(() => { rmSync(folder, { recursive: true, force: true }) })
   const bundle = await rolldown({ input: fileURLToPath(new URL(`./processes/${program}.ts`, import.meta.url)), platform: 'node', logLevel: 'silent' })
   const file = join(folder, `${program}.mjs`)
   await bundle.write({ file, format: 'esm' })
@@ -31,7 +34,7 @@ export function start(command: string, args: readonly string[], options: SpawnOp
   const gone = new Promise<void>(done => { child.once('exit', () => { done() }) })
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
   child.stdin!.on('error', () => {})                                                              // a killed reader closes the pipe; the test sees that by its lines
-  process.once('exit', () => { child.kill('SIGKILL') })
+  atExit.push(() => { child.kill('SIGKILL') })
   return {
     child,
     async line() {
