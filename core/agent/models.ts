@@ -56,8 +56,8 @@ export class Models {
     return { id, model }
   }
   /** Runs `work` as a call of the model's plugin; undefined when nobody has the id any more. */
-  use<R>(id: string, work: (model: Model, owner: Owner) => Promise<R>): Promise<R> | undefined {
-    return this.#registry.use(id, (model, { owner }) => work(model, owner))
+  use<R>(id: string, signal: AbortSignal, work: (model: Model, owner: Owner) => Promise<R>): Promise<R> | undefined {
+    return this.#registry.use(id, (model, { owner }) => work(model, owner), signal)
   }
 
   #unknown(name: string, id: string): HarnessError {

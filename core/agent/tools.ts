@@ -3,6 +3,7 @@
  * Invariants: a name belongs to one owner unless another says `override`; what is offered is in config order; a schema is read once, when its tool is registered.
  */
 import { HarnessError, messageOf, show } from '../errors.js'
+import type { Disposer } from '../kernel/hooks.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Owner, Registry, Scope } from '../kernel/registry.js'
 import { readParameters, type Schema } from './arguments.js'
@@ -23,12 +24,12 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 export class Tools {
   readonly #registry: Registry<OfferedTool>
-  readonly #names = new WeakMap<Owner, Set<string>>()
   #unconfined = 0
   #offered: { entries: readonly unknown[]; specs: readonly ToolSpec[] } | undefined
 
   constructor(kernel: Kernel) {
     this.#registry = kernel.registry<OfferedTool>('tool', (entry, present) => {
+      if (entry.owner === present.owner) throw new HarnessError('already_registered', `plugin "${entry.owner.id}" registers tool "${entry.slot}" twice; give one of them another name`)
       if (entry.value.override !== present.value.override) return
       throw new HarnessError('already_registered', `tool "${entry.slot}" of plugin "${entry.owner.id}" already belongs to plugin "${present.owner.id}"; ${entry.value.override ? 'both say override: true, drop one of them' : 'say override: true to take its place'}`)
     })
@@ -52,26 +53,21 @@ export class Tools {
   get(name: string): OfferedTool | undefined { return this.#registry.get(name)?.value }
   names(): readonly string[] { return this.#registry.slots() }
   /** Runs `work` as a call of the tool's plugin; undefined when nobody has the name. */
-  use<R>(name: string, work: (tool: OfferedTool, owner: Owner) => Promise<R>): Promise<R> | undefined {
+  use<R>(name: string, signal: AbortSignal, work: (tool: OfferedTool, owner: Owner) => Promise<R>): Promise<R> | undefined {
     return this.#registry.use(name, async (tool, { owner }) => {
       if (!tool.unconfined) return work(tool, owner)
       this.#unconfined++
       try { return await work(tool, owner) } finally { this.#unconfined-- }
-    })
+    }, signal)
   }
   /** Calls that run now and whose effects are not confined to the workspace: what changes on disk meanwhile may be theirs. */
   get unconfined(): number { return this.#unconfined }
 
   #visible() { return this.#registry.entries().filter(entry => this.#registry.get(entry.slot) === entry) }
 
-  #register(scope: Scope, tool: Tool) {
+  #register(scope: Scope, tool: Tool): Disposer {
     const offered = read(tool, `plugin "${scope.owner.id}"`)
-    const { name } = offered.spec
-    const names = this.#names.get(scope.owner) ?? new Set()
-    if (names.has(name)) throw new HarnessError('already_registered', `plugin "${scope.owner.id}": tool "${name}" is registered twice; give one of them another name`)
-    const off = this.#registry.add(scope, name, offered, { prepend: offered.override })
-    this.#names.set(scope.owner, names.add(name))
-    return () => { names.delete(name); off() }
+    return this.#registry.add(scope, offered.spec.name, offered, { prepend: offered.override })
   }
 }
 

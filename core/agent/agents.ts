@@ -1,0 +1,179 @@
+/**
+ * Runs agents: which sessions are open, who may start a turn, and how they end. The service `ctx.agents`. Knows stores and lanes, not the order of a turn.
+ * Invariants: a session is open once, however many ask for it; nothing is logged for a run that is refused; a session that rests is closed after a while and opened again by itself.
+ */
+import { isAbsolute } from 'node:path'
+import { enclosing } from '../kernel/async-context.js'
+import { within } from '../kernel/limits.js'
+import { HarnessError, messageOf, show } from '../errors.js'
+import { Lane, TurnActivity, type Closed, type Order } from './lane.js'
+import { nameOf } from './models.js'
+import type { AgentsService, Run, RunInput } from './services.js'
+import { Session } from './session.js'
+import type { SessionHeader, SessionStore, SessionWriter } from './session-events.js'
+import { newSessionId } from './session-id.js'
+import { Halt, type Ports } from './turn.js'
+import type { Mode } from './vocabulary.js'
+
+export interface AgentsOptions {
+  readonly store: SessionStore
+  /** For sessions that end with the process. */
+  readonly memoryStore: SessionStore
+  /** Workspace of a new session when its caller names none. */
+  readonly cwd?: string | undefined
+}
+
+/** Sessions without a turn stay open this long, and so many of them at most: each holds a file and a lock. */
+const REST_MS = 600_000
+const MAX_RESTING = 32
+/** How long turns get to end at a shutdown. */
+const STOP_MS = 6000
+
+export class Agents implements AgentsService {
+  readonly #ports: Ports
+  readonly #options: AgentsOptions
+  readonly #lanes = new Map<string, Promise<Lane>>()
+  readonly #closing = new Map<string, Promise<void>>()
+  /** Open lanes without a turn, the longest resting first. */
+  readonly #resting = new Map<Lane, NodeJS.Timeout>()
+  readonly #busy = new Map<string, Lane>()
+  #stopped = false
+
+  constructor(ports: Ports, options: AgentsOptions) {
+    this.#ports = ports
+    this.#options = options
+  }
+
+  async run(input: RunInput): Promise<Run> {
+    const order = this.#order(input)
+    for (;;) {
+      const lane = await this.#lane(input)
+      this.#assertRunning()
+      if (lane.closing) continue
+      if (lane.session.archived) throw archived(lane.session.id)
+      return this.#start(lane, order)
+    }
+  }
+  list(): ReturnType<AgentsService['list']> { return [...this.#busy.values()].map(lane => lane.status) }
+  abort(session: string, reason = 'stopped by the user'): boolean {
+    return this.#busy.get(session)?.abort(new Halt('aborted', reason)) ?? false
+  }
+  /** Is the session of a turn that runs archived meanwhile? */
+  isArchived(session: string): boolean { return this.#busy.get(session)?.session.archived ?? false }
+  /** Its turn's next step is rejected; then the session is closed. */
+  async archive(session: string): Promise<void> {
+    const lane = await this.#open(session, () => this.#resume(session, this.#options.store))
+    if (!lane.session.archived) {
+      lane.session.append({ type: 'archived' })
+      await lane.session.commit()
+    }
+    const closed = this.#close(lane, 'archived')
+    if (!lane.busy) await closed                                       // a turn that archives its own session would wait for itself
+  }
+  /** Its client has left: closed once its turns have ended. */
+  async close(session: string): Promise<void> {
+    const lane = await this.#lanes.get(session)
+    if (lane) await this.#close(lane, 'closed')
+  }
+  /** Refuses new turns, stops those that run, and closes every session. */
+  async stop(limitMs = STOP_MS): Promise<void> {
+    this.#stopped = true
+    const lanes = (await Promise.allSettled(this.#lanes.values())).flatMap(opened => opened.status === 'fulfilled' ? [opened.value] : [])
+    for (const lane of lanes) {
+      lane.halt(new Halt('interrupted', 'the host shuts down'))
+      void this.#close(lane, 'shutdown')
+    }
+    const all = Promise.all(this.#closing.values())
+    await within(limitMs, all, () => new Error(`${this.#closing.size} sessions did not end within ${limitMs} ms`)).catch((error: unknown) => { this.#ports.log.warn(messageOf(error)) })
+  }
+
+  // ---- who may run what
+
+  #order(input: RunInput): Order {
+    this.#assertRunning()
+    if (typeof input?.prompt !== 'string' || input.prompt.trim() === '') throw new HarnessError('usage', `a prompt must be a text that is not empty, received ${show(input?.prompt)}`)
+    for (const activity of enclosing()) {
+      if (activity instanceof TurnActivity && activity.session === input.session) throw new HarnessError('session_busy', `session "${input.session}": this prompt comes from inside its own turn, which can't wait for itself; let a stop handler continue the turn, or prompt from a timer`)
+    }
+    const { prompt, maxSteps, signal, parent } = input
+    const above = parent && this.#ports.approvals.person(parent.session)
+    return {
+      prompt, maxSteps, signal,
+      source: input.source ?? (parent ? { kind: 'agent', id: parent.session } : { kind: 'user' }),
+      model: nameOf(this.#ports.models.pick(input.model ?? this.#ports.config().model)),
+      mode: above ? stricter(above.mode, input.mode ?? above.mode) : input.mode ?? 'default',
+      approver: input.approver ?? above?.approver,                    // who is asked for the outer turn is asked for the inner one
+    }
+  }
+  #assertRunning(): void {
+    if (this.#stopped) throw new HarnessError('aborted', 'the host shuts down and takes no new prompt')
+  }
+
+  // ---- open sessions
+
+  #start(lane: Lane, order: Order): Run {
+    clearTimeout(this.#resting.get(lane))
+    this.#resting.delete(lane)
+    this.#busy.set(lane.session.id, lane)
+    const run = lane.run(order)
+    run.result.catch((error: unknown) => { this.#ports.log.error(`session "${lane.session.id}": ${messageOf(error)}`) }).finally(() => { this.#rest(lane) })
+    return run
+  }
+  #rest(lane: Lane): void {
+    if (lane.busy) return
+    this.#busy.delete(lane.session.id)
+    if (lane.closing) return
+    this.#resting.set(lane, setTimeout(() => { void this.#close(lane, 'closed') }, REST_MS).unref())
+    if (this.#resting.size > MAX_RESTING) for (const [longest] of this.#resting) { void this.#close(longest, 'closed'); break }
+  }
+
+  #lane({ session, parent, ephemeral, cwd }: RunInput): Promise<Lane> {
+    const { store, memoryStore } = this.#options
+    const kept = ephemeral ? memoryStore : store
+    if (session !== undefined) return this.#open(session, () => this.#resume(session, kept))
+    const id = newSessionId()
+    return this.#open(id, () => this.#create(kept, { id, cwd: this.#workspace(cwd, parent?.session), ...(parent && { parent: parent.session }), depth: parent ? parent.depth + 1 : 0 }))
+  }
+  #workspace(cwd: string | undefined, parent: string | undefined): string {
+    const folder = cwd ?? this.#busy.get(parent ?? '')?.session.cwd ?? this.#options.cwd
+    if (folder === undefined || !isAbsolute(folder)) throw new HarnessError('usage', `cwd must be the absolute path of the workspace of a new session, received ${show(folder)}`)
+    return folder
+  }
+  async #create(store: SessionStore, header: SessionHeader): Promise<Lane> { return new Lane(this.#ports, new Session(await store.create(header)), 'new') }
+  async #resume(id: string, store: SessionStore): Promise<Lane> {
+    const writer = await store.open(id)
+    return new Lane(this.#ports, new Session(writer), isFreshFork(writer) ? 'fork' : 'resume')
+  }
+  /** The lane of a session, opened by whoever is first; one that is closing is waited for and opened again. */
+  #open(id: string, open: () => Promise<Lane>): Promise<Lane> {
+    const there = this.#lanes.get(id)
+    if (there) return there
+    const opening = Promise.resolve(this.#closing.get(id)).then(open)
+    this.#lanes.set(id, opening)
+    opening.catch(() => { this.#lanes.delete(id) })                     // its callers get the reason
+    return opening
+  }
+  #close(lane: Lane, reason: Closed): Promise<void> {
+    const { id } = lane.session
+    clearTimeout(this.#resting.get(lane))
+    this.#resting.delete(lane)
+    if (lane.closing) return this.#closing.get(id) ?? Promise.resolve()
+    this.#lanes.delete(id)
+    const closed = lane.close(reason)
+      .catch((error: unknown) => { this.#ports.log.error(`session "${id}" could not be closed: ${messageOf(error)}`) })
+      .finally(() => { if (this.#closing.get(id) === closed) this.#closing.delete(id) })
+    this.#closing.set(id, closed)
+    return closed
+  }
+}
+
+const archived = (id: string): HarnessError => new HarnessError('session_archived', `session "${id}" is archived and takes no further prompt; start a new one`)
+/** A fork that has had no turn of its own. */
+function isFreshFork({ events: [header, ...events] }: SessionWriter): boolean {
+  const fork = header?.type === 'session' ? header.forkOf : undefined
+  return fork !== undefined && !events.some(event => event.type === 'turn-start' && event.seq > fork.seq)
+}
+
+const STRICTEST_FIRST: readonly Mode[] = ['plan', 'default', 'accept-edits', 'yes']
+/** A turn that another started is never let through more than that one. */
+const stricter = (a: Mode, b: Mode): Mode => STRICTEST_FIRST.indexOf(a) < STRICTEST_FIRST.indexOf(b) ? a : b

@@ -1,0 +1,121 @@
+/**
+ * One open session and its turns, one after another in the order they were asked for. Knows no store: it gets the session open, and closes it.
+ *
+ *   open ──first turn: session-start──▶ begun ──close──▶ closing (turns asked for before still run) ──session-end──▶ closed
+ *
+ * Invariants: one turn at a time; session-start and session-end once each, and the end only after the start; what a run asked for always gets a result.
+ */
+import { enter, leave, current, type Activity } from '../kernel/async-context.js'
+import type { Payload } from '../kernel/hooks.js'
+import { messageOf } from '../errors.js'
+import { onAbort } from './abort.js'
+import { runTurn } from './loop.js'
+import { RunStream } from './run-stream.js'
+import type { Run, RunResult } from './services.js'
+import type { Session } from './session.js'
+import type { Person } from './approvals.js'
+import { Halt, type Ports, type TurnInput } from './turn.js'
+
+/** A turn as it was asked for. */
+export interface Order extends Pick<TurnInput, 'prompt' | 'source' | 'model' | 'maxSteps'>, Person {
+  readonly signal?: AbortSignal | undefined
+}
+export type Opened = Payload<'agent/session-start'>['source']
+export type Closed = Payload<'agent/session-end'>['reason']
+
+interface Job { readonly order: Order; readonly stream: RunStream; readonly controller: AbortController; readonly activity: TurnActivity }
+
+/** What a turn runs in: whoever asks for another turn of the same session in there, and waits for it, would wait for himself. */
+export class TurnActivity implements Activity {
+  readonly owner = undefined
+  readonly session: string
+  parent: Activity | undefined = current()
+  constructor(session: string) { this.session = session }
+}
+
+export class Lane {
+  readonly session: Session
+  readonly #ports: Ports
+  readonly #opened: Opened
+  /** Its payloads outside of turns carry this signal. */
+  readonly #controller = new AbortController()
+  /** The turn that runs, and those that wait. */
+  readonly #jobs: Job[] = []
+  #tail: Promise<void> = Promise.resolve()
+  #begun = false
+  #step = 0
+  #closing: Promise<void> | undefined
+
+  constructor(ports: Ports, session: Session, opened: Opened) {
+    this.#ports = ports
+    this.session = session
+    this.#opened = opened
+  }
+
+  get busy(): boolean { return this.#jobs.length > 0 }
+  get closing(): boolean { return this.#closing !== undefined }
+  get status(): { readonly session: string; readonly turn: number; readonly step: number; readonly queued: number } {
+    return { session: this.session.id, turn: this.session.turns, step: this.#step, queued: Math.max(0, this.#jobs.length - 1) }
+  }
+
+  /** Puts a turn behind those there are. */
+  run(order: Order): Run {
+    const { session } = this
+    const job: Job = { order, stream: new RunStream(), controller: new AbortController(), activity: new TurnActivity(session.id) }
+    if (this.#opened === 'new' && !this.#begun && !this.busy) for (const event of session.events) job.stream.push(event)      // the first lines of a new session belong to its first run
+    this.#jobs.push(job)
+    const result = this.#tail.then(() => enter(job.activity, () => this.#turn(job)))
+    this.#tail = result.then(() => {}, () => {})                      // a failure is the result's; the next turn runs all the same
+    return { session: session.id, events: job.stream, result }
+  }
+  /** Stops the turn that runs. */
+  abort(halt: Halt): boolean {
+    const [running] = this.#jobs
+    running?.controller.abort(halt)
+    return running !== undefined
+  }
+  /** Stops the turn that runs and those that wait. */
+  halt(halt: Halt): void { for (const { controller } of this.#jobs) controller.abort(halt) }
+  /** Resolves when no turn runs or waits. */
+  async idle(): Promise<void> { while (this.busy) await this.#tail }
+  /** Ends the session once its turns have ended. */
+  close(reason: Closed): Promise<void> { return this.#closing ??= this.#close(reason) }
+
+  async #turn(job: Job): Promise<RunResult> {
+    const { session } = this, { order, stream, controller } = job
+    const off = order.signal && onAbort(order.signal, () => { controller.abort(new Halt('aborted', `stopped by its caller: ${messageOf(order.signal?.reason)}`)) })
+    const left = this.#ports.approvals.attend(session.id, order)
+    session.mode = order.mode
+    session.onEvent = event => {
+      if ('step' in event) this.#step = event.step
+      stream.push(event)
+    }
+    try {
+      await this.#begin()
+      return await runTurn(this.#ports, session, { ...order, signal: controller.signal, emit: event => { stream.push(event) } })
+    } finally {
+      session.onEvent = undefined
+      left()
+      off?.()
+      leave(job.activity)
+      this.#jobs.shift()
+      stream.end()
+    }
+  }
+  async #begin(): Promise<void> {
+    if (this.#begun) return
+    this.#begun = true
+    await this.#tell('agent/session-start', { source: this.#opened })
+  }
+  async #close(reason: Closed): Promise<void> {
+    await this.idle()
+    if (this.#begun) await this.#tell('agent/session-end', { reason })
+    this.#controller.abort(new Halt('aborted', `the session is closed (${reason})`))
+    this.#ports.approvals.forget(this.session.id)
+    await this.session.close()
+  }
+  async #tell<K extends 'agent/session-start' | 'agent/session-end'>(hook: K, more: Omit<Payload<K>, 'session' | 'turn' | 'step' | 'signal'>): Promise<void> {
+    const base = { session: this.session.view(), turn: 0, step: 0, signal: this.#controller.signal }
+    await this.#ports.hooks.dispatch(hook, { ...base, ...more } as unknown as Payload<K>)
+  }
+}

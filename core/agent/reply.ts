@@ -1,0 +1,97 @@
+/**
+ * From a judged request to a whole reply: the hook around it, each attempt that is sent, the stream and its pieces. Knows no tool and no history.
+ * Invariants: an attempt is in the log before it is sent; a stream that ends without its reply is an error; an abort ends the wait at once, whether the model listens or not.
+ */
+import { messageOf, show } from '../errors.js'
+import type { Owner } from '../kernel/registry.js'
+import { link, untilAborted } from './abort.js'
+import type { Base, RequestPayload } from './hooks.js'
+import { nameOf } from './models.js'
+import { ModelError, type Model, type ModelChunk } from './services.js'
+import type { Turn } from './turn.js'
+import { text, type Message, type ModelRequest, type Reply } from './vocabulary.js'
+
+/** A request before it is sent; `tools` are those that the judges left. */
+export type Draft = Omit<RequestPayload, keyof Base>
+
+/** Sends the request, as often as the handlers around it ask, and gives the reply that stands. Rejects with what failed it. */
+export async function requestReply(turn: Turn, draft: Draft): Promise<Reply> {
+  let attempts = 0, failure: string | undefined
+  const verdict = await turn.ask('agent/request', draft, {
+    inner: async ({ model, options }) => {
+      if (failure !== undefined) turn.warn(`attempt ${attempts} failed and is made again: ${failure}`)
+      attempts++
+      try {
+        return await attempt(turn, { ...draft, model, options }, attempts)
+      } catch (error) {
+        failure = messageOf(error)
+        throw error
+      }
+    },
+  })
+  return readReply(verdict.value, draft.model)
+}
+
+async function attempt(turn: Turn, { model, options, tools }: Draft, number: number): Promise<Reply> {
+  const { models } = turn.ports
+  const choice = models.resolve(model)
+  turn.signal.throwIfAborted()
+  turn.partial = ''
+  turn.log({ type: 'request', ...turn.at, model: nameOf(choice), options, ...(tools.length < turn.session.tools.length && { tools: tools.map(tool => tool.name) }), attempt: number })
+  const request = turn.session.request()
+  const streaming = models.use(choice.id, turn.signal, (entry, owner) => stream(turn, entry, owner, request, number))
+  if (!streaming) throw new ModelError('network', `model "${nameOf(choice)}" is gone: its plugin was unloaded`)
+  const reply = await untilAborted(streaming, turn.signal)
+  if (reply.usage) {
+    turn.spend(reply.usage)
+    turn.log({ type: 'usage', ...turn.at, model: nameOf(choice), ...reply.usage })
+  }
+  return reply
+}
+
+async function stream(turn: Turn, model: Model, owner: Owner, request: ModelRequest, attempt: number): Promise<Reply> {
+  const { signal, unlink } = link(turn.signal, ownerSignal(owner))
+  let chunks: AsyncIterator<ModelChunk> | undefined
+  try {
+    chunks = model.stream(request, { signal })[Symbol.asyncIterator]()
+    for (;;) {
+      const { done, value } = await untilAborted(chunks.next(), signal)
+      if (done) throw new ModelError('protocol', `the stream of model "${model.id}" ended without a reply`)
+      if (value?.kind === 'reply') return readReply(value.reply, `${model.id}/${request.model}`)
+      pass(turn, value, attempt)
+    }
+  } catch (error) {
+    if (signal.aborted && !turn.signal.aborted) throw new ModelError('network', `model "${model.id}" was unloaded while it answered`, { cause: error })
+    throw error
+  } finally {
+    unlink()
+    Promise.resolve(chunks?.return?.()).catch(() => {})                // it may hang or fail on its way out; nobody waits for more of it
+  }
+}
+
+/** Hands a piece on: to whoever follows the run, and to the watchers. */
+function pass(turn: Turn, chunk: Exclude<ModelChunk, { kind: 'reply' }>, attempt: number): void {
+  if (typeof chunk?.text !== 'string') throw new ModelError('protocol', `a chunk of a stream is {kind, text} or {kind: 'reply', reply}, received ${show(chunk)}`)
+  const { kind, text, callId } = chunk
+  if (kind === 'text') turn.partial += text
+  const delta = { kind, text, attempt, ...(callId !== undefined && { callId }) }
+  turn.input.emit({ type: 'delta', ...turn.at, ...delta })
+  const { hooks } = turn.ports
+  if (hooks.has('agent/delta')) hooks.tell('agent/delta', { ...turn.base(), ...delta })
+}
+
+/** A reply as a model or a handler gave it, checked where the rest of the turn relies on it. */
+function readReply(reply: Reply, from: string): Reply {
+  const message: Partial<Message> | undefined = reply?.message
+  const wrong = (what: string) => new ModelError('protocol', `the reply of "${from}" ${what}`)
+  if (typeof message !== 'object' || message === null) throw wrong(`must be {message, finish}, received ${show(reply)}`)
+  const content: unknown = message.content
+  if (typeof content !== 'string' && !Array.isArray(content)) throw wrong(`must have a message with content, received ${show(message)}`)
+  for (const call of message.toolCalls ?? []) {
+    if (typeof call?.name !== 'string' || typeof call.arguments !== 'string') throw wrong(`must have tool calls {id, name, arguments} with arguments as sent, a string; received ${show(call)}`)
+  }
+  return { ...reply, model: reply.model ?? from, message: { ...message, role: 'assistant', content: typeof content === 'string' ? [text(content)] : content } }
+}
+
+/** A plugin that has to let go says so by its own signal; core has none. */
+export const ownerSignal = (owner: Owner): AbortSignal | undefined => (owner as Owner & { readonly signal?: AbortSignal }).signal
