@@ -1,0 +1,105 @@
+/**
+ * Shows a policy: what a call may do is allowed, asked about or refused by the rules in the config; the loop only asks and obeys.
+ * Shell commands are judged on their whole tree (shell.ts, judge.ts), other tools by the paths in their arguments. A yes opens a path to that one call.
+ * Rules see text before it runs. They keep an agent from doing by mistake what nobody wanted; against one that means harm only a sandbox helps.
+ */
+import { homedir } from 'node:os'
+import { ask, block, HarnessError, z, type Context, type Payload, type SessionView, type ToolCall } from 'harnessx'
+import { ASK, DENY } from './defaults.js'
+import { judgeCommand, type Judgement, type Policy, type Where } from './judge.js'
+import { parseRule, type Rule } from './rules.js'
+
+export { judgeCommand, type Judgement, type Policy, type Where }
+
+export const name = 'permission'
+
+const rule = z.string().refine(text => parseRule(text) !== undefined, 'must be the words of one command, such as "git push *", or "> /etc/*"')
+export const Config = z.strictObject({
+  /** Commands that never run. Deny comes before ask, ask before allow. */
+  deny: z.array(rule).default([]),
+  /** Commands that run when a person says yes. */
+  ask: z.array(rule).default([]),
+  /** Commands that run, also when they name a path outside the workspace. */
+  allow: z.array(rule).default([]),
+  /** Whether the shipped lists hold too (defaults.ts). */
+  defaults: z.boolean().default(true),
+  /** What becomes of a command that no rule concerns. */
+  otherwise: z.enum(['allow', 'ask', 'deny']).default('allow'),
+})
+
+export function policyOf({ deny, ask, allow, defaults, otherwise }: z.infer<typeof Config>): Policy {
+  const rules = (shipped: readonly string[], own: readonly string[]): Rule[] => [...defaults ? shipped : [], ...own].flatMap(text => parseRule(text) ?? [])
+  return { deny: rules(DENY, deny), ask: rules(ASK, ask), allow: rules([], allow), otherwise }
+}
+
+export function apply(ctx: Context, config: z.infer<typeof Config>) {
+  const policy = policyOf(config)
+
+  ctx.on('agent/pre-tool-use', async (step, next) => {
+    const { kind, reason } = await judge(step)
+    if (kind === 'allow') return
+    if (kind === 'deny') {
+      print(`Blocked: ${reason}`)
+      return block(reason)
+    }
+    if ((await next()).kind === 'block') return                // nobody will be asked
+    print(`Permission required: ${reason}`)
+    print(`Tool: ${shown(step.call)}`)
+    return ask(reason)
+  })
+  ctx.on('agent/tool-end', ({ outcome, result }) => {
+    if (outcome === 'denied' && /^denied: nobody could be asked/m.test(result.content)) print('Non-interactive terminal; denied.')
+  })
+
+  async function judge({ session, call }: Payload<'agent/pre-tool-use'>): Promise<Pick<Judgement, 'kind' | 'reason'>> {
+    const { command } = call.arguments
+    return typeof command === 'string' ? judgeCommand(command, policy, whereIn(ctx, session)) : judgePaths(session, call)
+  }
+  async function judgePaths(session: SessionView, call: ToolCall): Promise<Pick<Judgement, 'kind' | 'reason'>> {
+    const where = whereIn(ctx, session)
+    const mode = ctx.tools.list().find(tool => tool.name === call.name)?.readOnly ? 'read' : 'write'
+    const outside: string[] = []
+    for (const path of pathsIn(call)) {
+      const place = await where(path, mode)
+      if (place === 'protected') return { kind: 'deny', reason: `${path} is protected` }
+      if (place === 'outside') outside.push(path)
+    }
+    for (const path of outside) ctx.workspace.openFor(session, call.id, path, mode)
+    return outside.length === 0 ? { kind: 'allow', reason: '' } : { kind: 'ask', reason: `${outside.join(', ')} is outside the workspace` }
+  }
+}
+
+/** Asks the workspace. A `~` is what a shell makes of it. */
+const whereIn = (ctx: Context, session: SessionView): Where => async (path, mode) => {
+  if (/^~[^/]/.test(path)) return 'outside'                    // another user's home
+  try {
+    await ctx.workspace.resolve(session, path.replace(/^~/, homedir()), mode)
+    return 'inside'
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'outside_workspace') return 'outside'
+    if (error instanceof HarnessError && error.code === 'protected_path') return 'protected'
+    throw error
+  }
+}
+
+const PATH_KEY = /^(?:path|paths|file|files|file_?(?:path|name)|dir|directory|folder|cwd|root|source|destination|dest|target)$/i
+
+/** The paths in a call's arguments, and the fixed part of a pattern of `glob` and `grep`. A tool that names them otherwise has to resolve them itself, as all should. */
+function pathsIn({ name, arguments: args }: ToolCall): readonly string[] {
+  const found = Object.entries(args).flatMap(([key, value]) => PATH_KEY.test(key) ? [value].flat() : (key === 'glob' || (name === 'glob' && key === 'pattern')) && typeof value === 'string' ? [fixedPart(value)] : [])
+  // What the workspace can't open, such as "~/x" or a NUL, it refuses in words of its own.
+  return found.filter((path): path is string => typeof path === 'string' && path !== '' && !/^~|\0|^[a-z][a-z0-9+.-]*:\/\//i.test(path))
+}
+const fixedPart = (pattern: string): string => {
+  const parts = pattern.split('/'), at = parts.findIndex(part => /[*?[\]{}!()]/.test(part))
+  return (at < 0 ? parts : parts.slice(0, at)).join('/') || (pattern.startsWith('/') ? '/' : '')
+}
+
+const shown = ({ name, arguments: args }: ToolCall): string => `${name}(${typeof args.command === 'string' ? args.command : JSON.stringify(args)})`
+
+const MAX = 500
+/** What a model wrote must not steer the terminal of the person who is asked. */
+function print(line: string): void {
+  const plain = line.slice(0, 4 * MAX).replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/g, '').replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
+  process.stderr.write(`${plain.length > MAX ? `${plain.slice(0, MAX - 1)}…` : plain}\n`)
+}
