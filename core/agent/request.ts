@@ -117,6 +117,6 @@ const messageOf = ({ role, content, source, toolCalls, reasoning, extra }: Event
   ...extra !== undefined && { extra },
 })
 const resultOf = ({ callId, name, content }: EventOf<'tool-result'>): Message =>
-  Object.freeze({ role: 'tool', content: Object.freeze([text(content)]), source: { kind: 'tool', id: name }, toolCallId: callId })
+  Object.freeze<Message>({ role: 'tool', content: Object.freeze([text(content)]), source: { kind: 'tool', id: name }, toolCallId: callId })
 const unanswered = ({ toolCalls }: Message, index: number): Message =>
   ({ role: 'tool', content: [text(INTERRUPTED)], source: { kind: 'core' }, toolCallId: toolCalls![index]!.id })
