@@ -1,4 +1,5 @@
 /** The tool `bash` with real shells and processes. */
+import { EventEmitter } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -142,8 +143,7 @@ describe('how a command is run', () => {
     const before = process.getActiveResourcesInfo().sort()
     for (let i = 0; i < 20; i++) await bash({ command: 'echo a; echo b >&2' }, { signal })
     await until(() => process.getActiveResourcesInfo().length <= before.length)
-    const { getEventListeners } = await import('node:events')
-    expect(getEventListeners(signal, 'abort')).toEqual([])
+    expect(EventEmitter.getEventListeners(signal, 'abort')).toEqual([])
   })
 })
 
