@@ -42,7 +42,7 @@ export function createAgent({ kernel, store, memoryStore, workspace, config = {}
   let current: AgentConfig = { ...AGENT_DEFAULTS, ...config }
   const tools = new Tools(kernel), models = new Models(kernel), commands = new Commands(kernel)
   const approvals = new Approvals(hooks, () => current.askTimeoutMs)
-  const ports: Ports = { hooks, tools, models, approvals, workspace, log, config: () => current, outputDir: session => store.outputDir(session) }
+  const ports: Ports = { hooks, tools, models, approvals, workspace, log, config: () => current }
   const agents = new Agents(ports, { store, memoryStore, cwd })
 
   declareHooks(hooks)

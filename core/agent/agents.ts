@@ -6,7 +6,7 @@ import { isAbsolute } from 'node:path'
 import { enclosing } from '../kernel/async-context.js'
 import { within } from '../kernel/limits.js'
 import { HarnessError, messageOf, show } from '../errors.js'
-import { Lane, TurnActivity, type Closed, type Order } from './lane.js'
+import { Lane, TurnActivity, type Closed, type Opened, type Order } from './lane.js'
 import { nameOf } from './models.js'
 import type { AgentsService, Run, RunInput } from './services.js'
 import { Session } from './session.js'
@@ -139,11 +139,12 @@ export class Agents implements AgentsService {
     if (folder === undefined || !isAbsolute(folder)) throw new HarnessError('usage', `cwd must be the absolute path of the workspace of a new session, received ${show(folder)}`)
     return folder
   }
-  async #create(store: SessionStore, header: SessionHeader): Promise<Lane> { return new Lane(this.#ports, new Session(await store.create(header)), 'new') }
+  async #create(store: SessionStore, header: SessionHeader): Promise<Lane> { return this.#openLane(store, await store.create(header), 'new') }
   async #resume(id: string, store: SessionStore): Promise<Lane> {
     const writer = await store.open(id)
-    return new Lane(this.#ports, new Session(writer), isFreshFork(writer) ? 'fork' : 'resume')
+    return this.#openLane(store, writer, isFreshFork(writer) ? 'fork' : 'resume')
   }
+  #openLane(store: SessionStore, writer: SessionWriter, opened: Opened): Lane { return new Lane(this.#ports, new Session(writer, () => store.outputDir(writer.id)), opened) }
   /** The lane of a session, opened by whoever is first; one that is closing is waited for and opened again. */
   #open(id: string, open: () => Promise<Lane>): Promise<Lane> {
     const there = this.#lanes.get(id)

@@ -20,6 +20,8 @@ export class Session {
   mode: Mode = 'default'
   /** Is told of every event from here on. */
   onEvent: ((event: SessionEvent) => void) | undefined
+  /** A folder for full outputs, made when it is first asked for. */
+  readonly outputDir: () => string
   readonly #writer: SessionWriter
   readonly #transcript = new Transcript()
   readonly #callIds = new Set<string>()
@@ -29,13 +31,14 @@ export class Session {
   #count = 0
   #view: SessionView | undefined
 
-  constructor(writer: SessionWriter) {
+  constructor(writer: SessionWriter, outputDir: () => string) {
     const [header] = writer.events
     if (header?.type !== 'session') throw new TypeError(`session "${writer.id}" does not begin with its own line`)
     this.id = header.id
     this.cwd = header.cwd
     this.parent = header.parent
     this.depth = header.depth
+    this.outputDir = outputDir
     this.#writer = writer
     for (const event of writer.events) this.#apply(event)
     this.#count = this.messages().length                               // a damaged log may hold results that answer nothing

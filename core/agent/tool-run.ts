@@ -70,7 +70,7 @@ async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Own
   let over = false
   const run: ToolRun = {
     session: ports.workspace.callView(session.view(), call.id), ...turn.at, callId: call.id, signal,
-    get outputDir() { return ports.outputDir(session.id) },
+    get outputDir() { return session.outputDir() },
     progress: message => { if (!over) turn.input.emit({ type: 'progress', callId: call.id, name: call.name, message: String(message) }) },
   }
   try {

@@ -38,7 +38,6 @@ export interface Ports {
   readonly approvals: Approvals
   readonly workspace: CallAccess
   readonly log: Log
-  outputDir(session: string): string
   config(): AgentConfig
 }
 /** The part of the workspace that follows a call: its own view, a yes, its end. */
