@@ -5,7 +5,7 @@
 import { basename } from 'node:path'
 import { at, HarnessError, type Place } from '../errors.js'
 import { parseConfigText, type ConfigText, type Problem } from './config-text.js'
-import { dotted, issuesOf, SECTION_NAMES, Sections, type Row } from './config-schema.js'
+import { issuesOf, SECTION_NAMES, Sections, type Row } from './config-schema.js'
 
 export type { Problem } from './config-text.js'
 
@@ -115,13 +115,11 @@ function mergeSections(texts: readonly ConfigText[]): Record<string, unknown> {
   return merged
 }
 
-function freeze<T>(value: T): T {
+/** Deeply. */
+export function freeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
     for (const inner of Object.values(value)) freeze(inner)
   }
   return value
 }
-
-/** `config.limit` of a plugin's config, as messages name it. */
-export const configPath = (path: readonly PropertyKey[]): string => dotted(['config', ...path])

@@ -2,7 +2,7 @@
  * The words of the plugin host: an entry as the config file wants it, an entry as it stands, and the importer that turns files into modules.
  * Types only. The config makes `EntrySpec`s, the module graph implements `Importer`, the host (host.ts) needs no more of either.
  */
-import type { Place } from '../errors.js'
+import type { HarnessError, Place } from '../errors.js'
 
 /** One item under `plugins:`, resolved: what should be. */
 export interface EntrySpec {
@@ -18,6 +18,10 @@ export interface EntrySpec {
   readonly required: boolean
   /** Its place among the entries: the order of handlers. */
   readonly row: number
+  /** The config with its references as written: what a message may show of it, since a resolved one may be a secret. */
+  readonly written?: unknown
+  /** Set when no module was found: the entry fails with this, and `from` is the first place that was looked at. */
+  readonly missing?: HarnessError | undefined
   /** Where a part of its config stands, for error messages. */
   place(path: readonly PropertyKey[]): Place
 }

@@ -45,6 +45,8 @@ export class ModuleImporter implements Importer {
 
   /** The text of the version in use: what the watcher compares with. */
   text(file: string): string | undefined { return this.#graph?.text(file) }
+  /** False for the text of a source file that can't be meant: it doesn't parse, or imports a file that isn't there (yet). */
+  whole(file: string, text: string): boolean { return !/\.([mc]?[jt]sx?|json)$/.test(file) || (this.#graph?.whole(file, text) ?? true) }
   /** Every source file in use, and the links that lead to them. */
   files(): readonly string[] { return this.#graph?.files() ?? [] }
   /** How many versions of a file something still holds. */

@@ -80,6 +80,8 @@ export class ModuleGraph {
   readonly #dirty = new Set<string>()
   /** Packages by their URL: Node's loader has each once, so looking twice is waste. */
   readonly #native = new Map<string, Promise<object>>()
+  /** The last text that was compiled. */
+  #compiled: { readonly file: string; readonly source: string; readonly compiled: Compiled } | undefined
   #versions = 0
   #checked = false
   tried: ReadonlySet<string> = new Set()
@@ -135,9 +137,19 @@ export class ModuleGraph {
     const kept = new Set(entries.flatMap(entry => this.#behind(this.#links.get(entry) ?? entry, this.#snapshot)))
     for (const file of this.#live.keys()) if (!kept.has(file)) this.#live.delete(file)
     for (const [link, file] of this.#links) if (!this.#live.has(file) && !entries.includes(link)) this.#links.delete(link)
-    for (const file of this.#dirty) if (!this.#live.has(file)) this.#dirty.delete(file)
+    for (const file of this.#dirty) if (!this.#live.has(this.#links.get(file) ?? file)) this.#dirty.delete(file)
   }
 
+  /** Does this text parse, and lead its relative imports somewhere? If not, somebody may still be writing. What is compiled here isn't compiled again by the load that follows. */
+  whole(file: string, text: string): boolean {
+    try {
+      if (file.endsWith('.json')) return JSON.parse(text) !== undefined
+      const { specifiers } = this.#compile(file, text)
+      const files = new Files()
+      for (const specifier of specifiers) if (specifier.startsWith('.')) this.#resolver.resolve(specifier, file, files)
+      return true
+    } catch { return false }                                // a load of this text says what is wrong with it
+  }
   /** The text of the version in use. */
   text(file: string): string | undefined { return this.#live.get(this.#links.get(file) ?? file)?.source }
   /** Every file in use, and the links that lead to them. */
@@ -182,7 +194,13 @@ export class ModuleGraph {
     const old = this.#live.get(file)
     const version = ++this.#versions
     if (file.endsWith('.json')) return jsonModule(file, source, version, this.#options.shown(file))
-    return new ModuleRecord(file, source, version, old?.source === source && old.compiled ? old.compiled : compile(file, source, this.#options.shown(file)))
+    return new ModuleRecord(file, source, version, old?.source === source && old.compiled ? old.compiled : this.#compile(file, source))
+  }
+  #compile(file: string, source: string): Compiled {
+    if (this.#compiled?.file === file && this.#compiled.source === source) return this.#compiled.compiled
+    const compiled = compile(file, source, this.#options.shown(file))
+    this.#compiled = { file, source, compiled }
+    return compiled
   }
 
   #resolve(specifier: string, record: ModuleRecord, files: Files): Target {

@@ -1,0 +1,268 @@
+/**
+ * Tells when a followed file has other content than what is loaded. The only file that knows chokidar; knows no plugin, no config and no host.
+ *
+ *   event, re-check or rescan ▶ look (bytes against the loaded text) ▶ whole? ▶ changed(files) ▶ told
+ *                                                 absent, empty, a mere beginning, unparsable: looked at again at 2, 4 … 128 ms, then handed over all the same
+ *
+ * An event only means "look"; what counts is the content. One `changed` at a time; what comes meanwhile is the next batch. The same text is never handed over twice.
+ * Folders are watched, not files: one watch a folder. chokidar drops the last of several quick writes, so each event is followed by looks at 20, 60 and 200 ms, and every 30 s all files are asked.
+ */
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join, sep } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FSWatcher } from 'chokidar'
+import { messageOf } from '../errors.js'
+import type { Logger } from '../kernel/log.js'
+
+export interface WatcherOptions {
+  /** What is loaded, and what was looked for and may appear. */
+  readonly files: () => Iterable<string>
+  /** The text of a file as it is in use; undefined when it is not. */
+  readonly text: (file: string) => string | undefined
+  /** These have changed, together. A rejection is reported unless a further change mends it soon. */
+  readonly changed: (files: readonly string[]) => Promise<void>
+  /** False when this text can't be meant, because somebody is still writing: it is looked at again for an eighth of a second first. */
+  readonly whole?: (file: string, text: string) => boolean
+  readonly report: (problem: WatchProblem) => void
+  readonly log: Logger
+}
+export interface WatchProblem { readonly files: readonly string[]; readonly error: unknown }
+
+/** After the last event of a file. */
+const RECHECK_MS = [20, 60, 200]
+/** While a file looks unfinished. One that doesn't parse gets the first six. */
+const LADDER_MS = [2, 4, 8, 16, 32, 64, 128]
+const SYNTAX_RUNGS = 6
+/** More files than this at once are a checkout: wait until no new one has come for a while. */
+const BURST_FILES = 3, BURST_QUIET_MS = 15, BURST_MS = 250
+const RESCAN_MS = 30_000, POLL_MS = 1_000, READY_MS = 5_000
+const NO_MORE_WATCHES = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
+
+export class Watcher {
+  readonly #options: WatcherOptions
+  #chokidar: FSWatcher | undefined
+  /** Real paths of what is watched, with the inode that is watched. */
+  readonly #folders = new Map<string, number>()
+  /** Real path → the followed files that it means. */
+  #paths = new Map<string, Set<string>>()
+  #files = new Set<string>()
+  readonly #seen = new Map<string, string>()
+  readonly #pending = new Set<string>()
+  /** The text that was handed over last, where it isn't the one in use now. */
+  readonly #told = new Map<string, string | undefined>()
+  readonly #rechecks = new Map<string, NodeJS.Timeout[]>()
+  #rescan: NodeJS.Timeout | undefined
+  #working = false
+  #closed = false
+
+  constructor(options: WatcherOptions) { this.#options = options }
+
+  /** Resolves when nothing can be missed any more. */
+  async start(): Promise<void> {
+    const { watch } = await import('chokidar')
+    const chokidar = watch([], { depth: 0, ignoreInitial: true, atomic: false, ignored: path => !this.#folders.has(path) })
+    this.#chokidar = chokidar
+    chokidar.on('raw', (_, name, details) => { const { watchedPath } = details as { watchedPath?: string }; if (name && watchedPath) this.#event(watchedPath, name) })
+    chokidar.on('error', error => { this.#failed(error as NodeJS.ErrnoException) })
+    const ready = new Promise<void>(resolve => { chokidar.once('ready', () => { resolve() }) })
+    this.follow()
+    this.#every(RESCAN_MS)
+    if (this.#folders.size > 0) await Promise.race([ready, sleep(READY_MS, undefined, { ref: false })])
+    for (const file of this.#files) this.#look(file)         // what changed between loading and watching
+  }
+
+  /** To be called when other files are loaded or looked for than before. */
+  follow(): void {
+    if (this.#closed) return
+    this.#files = new Set(this.#options.files())
+    this.#paths = new Map()
+    const wanted = new Set<string>(), realFolders = new Map<string, string>()
+    for (const file of this.#files) {
+      const folder = dirname(file), real = realPath(file)
+      const realFolder = realFolders.get(folder) ?? existing(folder)
+      realFolders.set(folder, realFolder)
+      wanted.add(realFolder)
+      if (real !== undefined && real !== file) wanted.add(dirname(real))
+      // A linked folder: the link itself may come to lead elsewhere.
+      if (realFolder !== folder) wanted.add(existing(dirname(folder)))
+      for (const path of [join(realPath(folder) ?? folder, basename(file)), real]) if (path !== undefined) setOf(this.#paths, path).add(file)
+    }
+    for (const file of this.#told.keys()) if (!this.#files.has(file)) this.#told.delete(file)
+    for (const file of this.#seen.keys()) if (!this.#files.has(file)) this.#seen.delete(file)
+    this.#watch(wanted)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#rescan)
+    for (const timer of [...this.#rechecks.values()].flat()) clearTimeout(timer)
+    this.#rechecks.clear()
+    this.#pending.clear()
+    await this.#chokidar?.close()
+  }
+
+  // ---- what is watched
+
+  #watch(wanted: ReadonlySet<string>): void {
+    if (!this.#chokidar) return
+    for (const folder of this.#folders.keys()) if (!wanted.has(folder)) this.#unwatch(folder)
+    for (const folder of wanted) {
+      const inode = stat(folder)?.ino
+      if (inode === undefined || this.#folders.get(folder) === inode) continue
+      this.#unwatch(folder)                                              // another folder of the same name may stand there now
+      this.#folders.set(folder, inode)
+      this.#chokidar.add(folder)
+      for (const file of this.#below(folder)) this.#recheck(file)        // it takes a moment until the watch is set
+    }
+  }
+
+  #unwatch(folder: string): void {
+    if (this.#folders.delete(folder)) this.#chokidar?.unwatch(folder)
+  }
+
+  /** `name` in, or the watched folder itself. */
+  #event(folder: string, name: string): void {
+    if (this.#closed) return
+    const path = join(folder, name)
+    const files = this.#paths.get(path)
+    if (files) for (const file of files) { this.#look(file); this.#recheck(file) }
+    const moved = basename(folder) === name ? [path, folder] : [path]
+    if (moved.length > 1) this.#unwatch(folder)                          // its own end is told under its own name; another one may get its inode
+    const below = moved.flatMap(one => this.#below(one))
+    if (below.length === 0) return
+    this.follow()                                                        // a folder on the way to followed files came, went or was swapped
+    for (const file of below) { this.#look(file); this.#recheck(file) }
+  }
+  #below(folder: string): string[] {
+    const found = [...this.#paths].filter(([path]) => path.startsWith(folder + sep)).flatMap(([, files]) => [...files])
+    return [...found, ...[...this.#files].filter(file => file.startsWith(folder + sep))]
+  }
+
+  #failed(error: NodeJS.ErrnoException): void {
+    if (!NO_MORE_WATCHES.has(error.code ?? '')) { this.#options.log.warn(`the file watcher failed: ${messageOf(error)}; files are still asked every ${RESCAN_MS / 1000} s`); return }
+    const chokidar = this.#chokidar
+    if (!chokidar) return
+    this.#chokidar = undefined
+    this.#folders.clear()
+    this.#every(POLL_MS)
+    this.#options.log.warn(`the system allows no more file watches (${error.code}): loaded files are asked every ${POLL_MS / 1000} s instead; raise fs.inotify.max_user_watches or the limit of open files, and restart`)
+    void chokidar.close()
+  }
+
+  // ---- when to look
+
+  #every(ms: number): void {
+    clearInterval(this.#rescan)
+    for (const file of this.#files) this.#seen.set(file, signature(file))
+    this.#rescan = setInterval(() => {
+      this.follow()
+      for (const file of this.#files) {
+        const now = signature(file)
+        if (this.#seen.get(file) !== now) this.#look(file)
+        this.#seen.set(file, now)
+      }
+    }, ms)
+    this.#rescan.unref()
+  }
+  #recheck(file: string): void {
+    for (const timer of this.#rechecks.get(file) ?? []) clearTimeout(timer)
+    this.#rechecks.set(file, RECHECK_MS.map((ms, index) => setTimeout(() => {
+      if (index === RECHECK_MS.length - 1) { this.#rechecks.delete(file); this.follow() }
+      if (!this.#isTold(file, read(file))) this.#look(file)
+    }, ms).unref()))
+  }
+  #look(file: string): void {
+    if (this.#closed) return
+    this.#pending.add(file)
+    if (this.#working) return
+    this.#working = true
+    void this.#work().finally(() => {
+      this.#working = false
+      for (const late of this.#pending) { this.#look(late); break }      // came between the last look and this line
+    })
+  }
+
+  // ---- looking
+
+  async #work(): Promise<void> {
+    let rung = 0
+    let failed: { texts: Map<string, string | undefined>; error: unknown } | undefined
+    while (this.#pending.size > 0 && !this.#closed) {
+      await new Promise(setImmediate)
+      await this.#burst()
+      const texts = new Map([...this.#pending].map(file => [file, read(file)]))
+      for (const [file, text] of texts) if (!failed?.texts.has(file) && this.#isTold(file, text)) { texts.delete(file); this.#pending.delete(file) }
+      if (texts.size === 0) continue
+      if (rung < this.#rungs(texts, failed)) { await sleep(LADDER_MS[rung++], undefined, { ref: false }); continue }
+      this.#pending.clear()
+      if (failed && equal(texts, failed.texts)) {
+        this.#tell(texts)
+        this.#options.report({ files: [...texts.keys()], error: failed.error })
+        failed = undefined
+        rung = 0
+        continue
+      }
+      try {
+        await this.#options.changed([...texts.keys()])
+        this.#tell(texts)
+        failed = undefined
+        rung = 0
+      } catch (error) {
+        failed = { texts, error }
+        for (const file of texts.keys()) this.#pending.add(file)         // once more only if a text changes; reported at the end of the ladder
+      }
+    }
+  }
+
+  /** How long these may still be looked at before they are handed over as they are. */
+  #rungs(texts: ReadonlyMap<string, string | undefined>, failed: { texts: ReadonlyMap<string, string | undefined> } | undefined): number {
+    if ([...texts].some(([file, text]) => looksCut(text, this.#options.text(file)))) return LADDER_MS.length
+    if (failed && equal(texts, failed.texts)) return SYNTAX_RUNGS
+    return [...texts].some(([file, text]) => text !== undefined && this.#options.whole?.(file, text) === false) ? SYNTAX_RUNGS : 0
+  }
+  async #burst(): Promise<void> {
+    const end = performance.now() + BURST_MS
+    for (let size = 0; this.#pending.size > BURST_FILES && this.#pending.size !== size && performance.now() < end;) {
+      size = this.#pending.size
+      await sleep(BURST_QUIET_MS, undefined, { ref: false })
+    }
+  }
+  #isTold(file: string, text: string | undefined): boolean {
+    return text === (this.#told.has(file) ? this.#told.get(file) : this.#options.text(file))
+  }
+  #tell(texts: ReadonlyMap<string, string | undefined>): void {
+    for (const [file, text] of texts) {
+      if (text === this.#options.text(file)) this.#told.delete(file)
+      else this.#told.set(file, text)
+    }
+  }
+}
+
+/** Not there, empty, or the beginning of what is in use: the middle of a save, most likely. */
+const looksCut = (text: string | undefined, inUse: string | undefined): boolean =>
+  text === undefined || text === '' || (inUse !== undefined && text.length < inUse.length && inUse.startsWith(text))
+
+function read(file: string): string | undefined {
+  try { return readFileSync(file, 'utf8') } catch { return undefined }   // not there, a folder, not readable: whoever loads it says which
+}
+function realPath(path: string): string | undefined {
+  try { return realpathSync.native(path) } catch { return undefined }    // not there (yet)
+}
+function stat(path: string) {
+  try { return statSync(path) } catch { return undefined }               // not there, or behind a file that was a folder
+}
+/** The real path of a folder, or of the nearest one above that is there. */
+function existing(folder: string): string {
+  return realPath(folder) ?? (folder === dirname(folder) ? folder : existing(dirname(folder)))
+}
+/** Changes with every save, also one that keeps size and modification time. */
+function signature(file: string): string {
+  const found = stat(file)
+  return found ? `${found.ctimeMs} ${found.size} ${found.ino}` : ''
+}
+function setOf(map: Map<string, Set<string>>, key: string): Set<string> {
+  const present = map.get(key) ?? new Set()
+  map.set(key, present)
+  return present
+}
+const equal = (a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>): boolean => a.size === b.size && [...a].every(([key, value]) => b.has(key) && b.get(key) === value)
