@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Workspace, type WorkspaceOptions } from '../../core/agent/workspace.js'
 import type { SessionView } from '../../core/agent/vocabulary.js'
 import { compile, start } from '../support/process.js'
@@ -266,16 +266,17 @@ describe('writeFile', () => {
 
 it('lets nothing out while somebody swaps a folder for a link', async () => {
   const program = await compile('swapper')
-  writeFileSync(join(root, 'sub', 'secret.txt'), 'inside')
+  mkdirSync(join(outside, 'inner'))
+  writeFileSync(join(outside, 'inner', 'secret.txt'), 'SECRET')
   const swapper = start(process.execPath, [program, join(root, 'sub'), outside])
+  onTestFinished(() => swapper.kill())
   expect(await swapper.line()).toBe('swapping')
   const service = workspace(), until = Date.now() + 2000
   const seen = { read: 0, wrote: 0, refused: 0 }
   for (let i = 0; Date.now() < until; i++) {
     const tries = [
-      service.readFile(session, 'sub/secret.txt').then(data => { seen.read++; expect(data.toString()).toBe('inside') }),
-      service.writeFile(session, `sub/new-${i}`, 'x').then(() => { seen.wrote++ }),
-      service.writeFile(session, `sub/deep-${i}/new`, 'x').then(() => { seen.wrote++ }),
+      service.readFile(session, 'sub/inner/secret.txt').then(data => { seen.read++; expect(data.toString()).toBe('inside') }),
+      ...[`sub/new-${i}`, `sub/inner/new-${i}`, `sub/inner/deep-${i}/new`].map(path => service.writeFile(session, path, 'x').then(() => { seen.wrote++ })),
     ]
     for (const outcome of await Promise.allSettled(tries)) {
       if (outcome.status === 'fulfilled') continue
@@ -284,6 +285,6 @@ it('lets nothing out while somebody swaps a folder for a link', async () => {
     }
   }
   await swapper.kill()
-  expect(readdirSync(outside)).toEqual(['secret.txt'])
+  expect(readdirSync(outside, { recursive: true }).sort()).toEqual(['inner', 'inner/secret.txt', 'secret.txt'])
   for (const count of Object.values(seen)) expect(count, JSON.stringify(seen)).toBeGreaterThan(0)
 })
