@@ -36,7 +36,7 @@ const RESERVED = ['then', 'prototype']
 
 export function facade(generation: Generation, port: FacadePort): PropertyDescriptorMap {
   return {
-    ...Object.getOwnPropertyDescriptors(base(generation, port)),
+    ...Object.getOwnPropertyDescriptors(Object.freeze(base(generation, port))),
     ...refusals(generation),
     ...coreServices(generation, port.services),
     ...injected(generation, port.services),
@@ -49,6 +49,10 @@ function base(generation: Generation, { services, hooks, logger, changed, drop }
   const registering = () => { generation.assertStage('staged', 'live') }
   const invalid = (what: string) => new HarnessError('hook_invalid', `plugin "${id}": ${what}`)
   let folder: string | undefined
+  const on: BaseContext['on'] = (hook, handler, options) => {
+    registering()
+    return hooks.registerHandler(generation.scope, hook, handler, options, on)         // the line shown is that of whoever called `on`
+  }
 
   return {
     id,
@@ -60,10 +64,7 @@ function base(generation: Generation, { services, hooks, logger, changed, drop }
     },
     logger: tolerant(logger),
 
-    on: (hook, handler, options) => {
-      registering()
-      return hooks.on(generation.scope, hook, handler, options)
-    },
+    on,
     provide: (name, value) => {
       registering()
       const service: string = name
@@ -83,7 +84,7 @@ function base(generation: Generation, { services, hooks, logger, changed, drop }
       return off
     },
     get: name => {
-      generation.assertStage('staged', 'live', 'retired')
+      generation.assertNotEnded()
       const view = services.coreViews.get(name)
       return (view ? view(generation.scope) : services.offer(name)?.value) as never
     },
@@ -153,7 +154,7 @@ function coreServices(generation: Generation, services: Services): PropertyDescr
   return Object.fromEntries([...services.coreViews].map(([name, view]) => {
     let made: unknown
     return [name, { get: () => {
-      generation.assertStage('staged', 'live', 'retired')
+      generation.assertNotEnded()
       return made ??= view(generation.scope)
     } }]
   }))
@@ -162,7 +163,7 @@ function coreServices(generation: Generation, services: Services): PropertyDescr
 function injected(generation: Generation, services: Services): PropertyDescriptorMap {
   const names = (generation.module.inject ?? []).filter(name => !services.coreViews.has(name))
   return Object.fromEntries(names.map(name => [name, { get: () => {
-    generation.assertStage('staged', 'live', 'retired')
+    generation.assertNotEnded()
     const offer = services.offer(name)
     if (!offer) throw new HarnessError('service_missing', `plugin "${generation.id}": service "${name}" has left`)
     return offer.value
@@ -170,7 +171,7 @@ function injected(generation: Generation, services: Services): PropertyDescripto
 }
 
 function missing(generation: Generation, services: Services, property: string): HarnessError {
-  if (generation.stage === 'disposed') return generation.stale()
+  if (generation.ended) return generation.stale()
   const owner = services.owner(property)
   if (owner !== undefined) return new HarnessError('service_missing', `plugin "${generation.id}" reads ctx.${property}, a service of plugin "${owner}", without asking for it; write: export const inject = ['${property}'], or use ctx.get('${property}')`)
   return new HarnessError('service_missing', `plugin "${generation.id}" reads ctx.${property}, which is not there${didYouMean(property, [...MEMBERS, ...services.names()]) || `; if it is a service of a plugin, write: export const inject = ['${property}']`}`)

@@ -68,6 +68,8 @@ export class Generation implements Owner {
   /** `apply` has ended, well or not. */
   applied = false
   disposing: Promise<void> | undefined
+  /** Its effects are taken back. Until then an undo may use the services it was given. */
+  ended = false
   readonly scope: Scope
   readonly #controller = new AbortController()
   readonly #log: Log
@@ -107,7 +109,7 @@ export class Generation implements Owner {
   counts(): Counts {
     const sum = (count: (member: Generation) => number) => this.family.reduce((total, member) => total + count(member), 0)
     const kind = (name: string) => sum(({ effects }) => effects.count(name))
-    return { handlers: kind('handler'), tools: kind('tool'), models: kind('model'), commands: kind('command'), services: sum(({ offers }) => offers.size), timers: sum(({ timers }) => timers.count), effects: sum(({ effects }) => effects.size) }
+    return { handlers: kind('handler of'), tools: kind('tool'), models: kind('model'), commands: kind('command'), services: sum(({ offers }) => offers.size), timers: sum(({ timers }) => timers.count), effects: sum(({ effects }) => effects.size) }
   }
 
   /** The next place inside the plugin. */
@@ -119,6 +121,9 @@ export class Generation implements Owner {
   }
   assertStage(...stages: readonly Stage[]): void {
     if (!stages.includes(this.stage)) throw this.stale()
+  }
+  assertNotEnded(): void {
+    if (this.ended) throw this.stale()
   }
   stale(): HarnessError {
     const version = this.parent ? `an optional scope of version ${this.generation}` : `version ${this.generation}`

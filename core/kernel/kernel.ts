@@ -71,7 +71,7 @@ export class Kernel {
     this.log = log
     this.leaked = leaked
     this.changed = changed
-    this.hooks = new Dispatcher(this.#owners, log)
+    this.hooks = new Dispatcher(this.#owners, ({ level, plugin, message, ...fields }) => { log.write(level, message, fields, plugin) })
     this.#contexts = new Contexts(log)
     this.#releases = new Releases((plugin, versions) => { log.write('warn', `plugin "${plugin}": ${versions} unloaded ${versions === 1 ? 'version is' : 'versions are'} still in memory; something outside ctx holds on to it (a raw timer, a listener, a cache)`, undefined, plugin) })
     this.core = coreScope(log)
@@ -274,6 +274,7 @@ export class Kernel {
     this.#owners.dispose(generation)
     generation.abort()
     await generation.effects.empty(limitMs)
+    generation.ended = true
     await this.#close(generation, limitMs)
     this.#forget(generation)
     void leftovers().then(leaks => { if (leaks.length > 0) this.#tell(generation, leaks) })

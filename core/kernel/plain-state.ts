@@ -9,19 +9,17 @@ const LEAVES: ReadonlySet<object | null> = new Set([Date.prototype, RegExp.proto
 
 /** A copy of the state of plugin `id`, or `state_not_plain` with the path of the first thing that can't go along. */
 export function cloneState(id: string, state: Record<string, unknown>): Record<string, unknown> {
-  const odd = firstOdd(state)
-  if (odd) throw refusal(id, `${odd.path} is ${odd.what}`)
+  let odd
   try {
-    return structuredClone(state)
-  } catch (error) {
-    throw refusal(id, `ctx.state can not be copied (${messageOf(error)})`)   // a proxy, or a getter that throws
+    odd = firstOdd(state)
+    if (!odd) return structuredClone(state)
+  } catch (error) {                                        // a proxy, a getter that throws, or nested beyond the stack
+    throw new HarnessError('state_not_plain', `plugin "${id}": ctx.state can not be copied (${messageOf(error)}); keep plain data in it`, { cause: error })
   }
+  throw new HarnessError('state_not_plain', `plugin "${id}": ${odd.path} is ${odd.what}, which would keep the old version alive; keep plain data in ctx.state, and the rest in variables`)
 }
 
-const refusal = (id: string, what: string): HarnessError =>
-  new HarnessError('state_not_plain', `plugin "${id}": ${what}, which would keep the old version alive; keep plain data in ctx.state, and the rest in variables`)
-
-/** Breadth first and without recursion, so that a long list can't end the stack. */
+/** Breadth first: the nearest of several is named. */
 function firstOdd(root: unknown): { path: string; what: string } | undefined {
   const seen = new Set<object>()
   const queue: { value: unknown; path: string }[] = [{ value: root, path: 'ctx.state' }]
