@@ -38,7 +38,7 @@ export function bashTool(jobs: Jobs, shell: string, config: BashConfig): Tool {
     description: [
       'Run a shell command in the workspace. Each call is a new shell that starts in the workspace folder: cd, variables and functions do not last; chain with && instead.',
       'There is no terminal and no input: use flags such as -y instead of prompts. Gives stdout and stderr in order of arrival, and the exit code.',
-      'Output that is too long is shown in part and kept whole in a file. What runs in the background is stopped with the session.',
+      'Output that is too long is shown in part and kept whole in a file. What runs in the background goes on until you stop it or the session is archived.',
     ].join(' '),
     parameters,
     unconfined: true,

@@ -29,7 +29,7 @@ export async function apply(ctx: Context, config: z.infer<typeof Config>): Promi
   const jobs = await Jobs.open()
   ctx.effect(() => () => jobs.stopAll(), 'commands')
   ctx.tools.register(bashTool(jobs, findShell(), config))
-  ctx.on('agent/session-end', ({ session }) => jobs.stopSession(session.id))
+  ctx.on('agent/session-end', ({ session, reason }) => reason === 'archived' ? jobs.stopSession(session.id) : undefined)   // a closed one may be resumed and find its server running
   if (ctx.state['looked'] !== true) await reportLeftovers(ctx.logger)     // once per host, not at each reload
   ctx.state['looked'] = true
 }

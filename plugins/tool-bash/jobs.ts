@@ -14,7 +14,6 @@ const UNLOAD_GRACE_MS = 800
 export class Jobs {
   readonly #mark: string
   readonly #jobs = new Map<Job, string>()
-  readonly #sessions = new Set<string>()
   #started = 0
   private constructor(mark: string) { this.#mark = mark }
 
@@ -22,7 +21,6 @@ export class Jobs {
 
   async start(session: string, command: Omit<Command, 'mark'>, output: Output): Promise<Job> {
     const mark = `${this.#markOf(session)}${++this.#started}.`
-    this.#sessions.add(session)
     const job = await Job.start({ ...command, env: { ...command.env, [MARK]: mark }, mark }, output)
     this.#jobs.set(job, session)
     void job.over.then(() => { this.#jobs.delete(job) })
@@ -31,18 +29,17 @@ export class Jobs {
   /** Commands of a session whose shell still runs. */
   running(session: string): readonly Job[] { return [...this.#jobs].filter(([job, owner]) => owner === session && !job.hasExited).map(([job]) => job) }
 
-  async stopSession(session: string): Promise<void> {
-    if (this.#sessions.delete(session)) await this.#stop(this.#markOf(session), [...this.#jobs].filter(([, owner]) => owner === session).map(([job]) => job))
+  stopSession(session: string): Promise<void> {
+    return this.#stop(this.#markOf(session), [...this.#jobs].filter(([, owner]) => owner === session).map(([job]) => job))
   }
   async stopAll(): Promise<void> {
-    if (this.#sessions.size > 0) await this.#stop(this.#mark, [...this.#jobs.keys()])
-    this.#sessions.clear()
+    if (this.#started > 0) await this.#stop(this.#mark, [...this.#jobs.keys()])
   }
 
   #markOf(session: string): string { return `${this.#mark}.${session}.` }
+  /** By the mark too, at the same time: that ends those that are no job any more, and shortens the grace of one that is being stopped already. */
   async #stop(mark: string, jobs: readonly Job[]): Promise<void> {
-    await Promise.all(jobs.map(job => job.stop('it was stopped with its session or plugin', UNLOAD_GRACE_MS)))
-    await stopAll(() => ({ mark }), UNLOAD_GRACE_MS)
+    await Promise.all([stopAll(() => ({ mark }), UNLOAD_GRACE_MS), ...jobs.map(job => job.stop('stopped with its session or plugin', UNLOAD_GRACE_MS))])
   }
 }
 

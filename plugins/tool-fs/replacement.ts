@@ -6,7 +6,7 @@ export type Replacement =
   | { readonly kind: 'replaced'; readonly text: string; /** Line of each replaced passage, from 1. */ readonly lines: readonly number[] }
   | { readonly kind: 'missing'; readonly similar: Similar | undefined }
   | { readonly kind: 'ambiguous'; readonly lines: readonly number[] }
-/** The passage that comes nearest: equal but for indentation and blanks in `equal` of its lines. */
+/** The passage that comes nearest: equal but for blanks in `equal` of its lines. */
 export interface Similar { readonly line: number; readonly text: string; readonly equal: number; readonly of: number }
 
 export function replaceText(text: string, oldText: string, newText: string, all: boolean): Replacement {
@@ -96,4 +96,4 @@ function mostSimilar(text: string, wanted: string): Similar | undefined {
   const from = Math.max(0, best)
   return { line: from + 1, text: lines.slice(from, best + asked.length).join('\n'), equal: most, of: asked.length }
 }
-const squeeze = (line: string): string => line.trim().replace(/\s+/g, ' ')
+const squeeze = (line: string): string => line.replace(/\s+/g, '')
