@@ -51,6 +51,18 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
     if (outcome === 'denied' && /^denied: nobody could be asked/m.test(result.content)) print('Non-interactive terminal; denied.')
   })
 
+  // Named like the entry: two instances have two policies.
+  if (/^[a-z][a-z0-9-]{0,31}$/.test(ctx.id)) ctx.commands.register({
+    name: ctx.id,
+    description: `what the policy says to a command: /${ctx.id} rm -rf build`,
+    async run(command, { session }) {
+      const [first] = (await ctx.sessions.read(session)).events
+      if (first?.type !== 'session') return
+      const { kind, reason } = await judgeCommand(command, policy, whereIn(ctx, { id: session, cwd: first.cwd, depth: first.depth, messages: [] }))
+      return `${kind}: ${reason}`
+    },
+  })
+
   async function judge({ session, call }: Payload<'agent/pre-tool-use'>): Promise<Pick<Judgement, 'kind' | 'reason'>> {
     const { command } = call.arguments
     return typeof command === 'string' ? judgeCommand(command, policy, whereIn(ctx, session)) : judgePaths(session, call)

@@ -10,7 +10,7 @@ import { judgeCommand, type Policy, type Where } from '../../../plugins/permissi
 import { parseRule } from '../../../plugins/permission/rules.js'
 
 const CWD = '/home/me/project'
-const where: Where = async path => relative(CWD, resolve(CWD, path.replace(/^~/, homedir()))).split('/')[0] === '..' ? 'outside' : /(^|\/)harness\.config\.yaml$/.test(path) ? 'protected' : 'inside'
+const where: Where = async (path, mode) => relative(CWD, resolve(CWD, path.replace(/^~/, homedir()))).split('/')[0] === '..' ? 'outside' : mode === 'write' && /(^|\/)harness\.config\.yaml$/.test(path) ? 'protected' : 'inside'
 const rules = (texts: readonly string[]) => texts.map(text => parseRule(text)!)
 const policy = (more: { deny?: string[]; ask?: string[]; allow?: string[]; otherwise?: Policy['otherwise'] } = {}): Policy => ({
   deny: rules([...DENY, ...more.deny ?? []]), ask: rules([...ASK, ...more.ask ?? []]), allow: rules(more.allow ?? []), otherwise: more.otherwise ?? 'allow',
@@ -68,7 +68,7 @@ describe('judgeCommand', () => {
     expect((await judge('cat /etc/os-release', { allow: ['cat /etc/os-release'] })).kind).toBe('allow')
     expect((await judge('cat /etc/passwd', { allow: ['cat /etc/os-release'] })).kind).toBe('ask')
     expect((await judge('cat /etc/os-release /etc/passwd', { allow: ['cat /etc/os-release'] })).kind).toBe('ask')
-    expect((await judge('cat harness.config.yaml', { allow: ['cat *'] })).kind).toBe('deny')
+    expect((await judge('cp x harness.config.yaml', { allow: ['cp *'] })).kind).toBe('deny')
   })
   it('matches allow rules to the letter when everything else is asked about', async () => {
     const strict = { allow: ['npm test', 'git status *', 'ls *.ts'], otherwise: 'ask' as const }
@@ -115,9 +115,9 @@ describe('judgeCommand', () => {
       await fc.assert(fc.asyncProperty(fc.array(fc.constantFrom(...FRAGMENTS), { minLength: 1, maxLength: 14 }).map(parts => parts.join('')), async source => {
         const { kind } = await judge(source)
         expect(['allow', 'ask', 'deny']).toContain(kind)
-        if (kind !== 'allow' || !source.includes('do')) return
+        if (kind !== 'allow' || !/su[^]*do/.test(source)) return
         if (started(source, run++)) { hits++; expect(`${JSON.stringify(source)} was allowed`).toBe('refused or asked') }
-      }), { numRuns: 3000 })
+      }), { numRuns: 1500 })
       expect(started('sudo', run)).toBe(true)
     } finally { await rm(folder, { recursive: true, force: true }) }
     expect(hits).toBe(0)

@@ -1,0 +1,112 @@
+import { existsSync, symlinkSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import * as permission from '../../plugins/permission/index.js'
+import * as toolBash from '../../plugins/tool-bash/index.js'
+import * as toolFs from '../../plugins/tool-fs/index.js'
+import { folder } from '../support/folder.js'
+import { pluginHost } from '../support/plugin-host.js'
+
+const hosted = (config: object = {}, options: Parameters<typeof pluginHost>[1] = {}) => pluginHost([{ module: permission, config }, { module: toolFs }, { module: toolBash }], options)
+const yes = async () => ({ answer: 'once' as const })
+
+describe('permission', () => {
+  it('blocks a command on the deny list and tells the model which rule', async () => {
+    const host = await hosted()
+    const { read, printed, result } = await host.call('bash', { command: 'sudo ls /' })
+    expect(read).toBe(`blocked by plugin "permission": 'sudo' is on the deny list. The same call will be refused again; do not work around it.`)
+    expect(printed).toEqual(["Blocked: 'sudo' is on the deny list"])
+    expect(result).toMatchObject({ reason: 'completed', text: 'done', unanswered: false, stats: { blocked: 1 } })
+  })
+  it('refuses what needs a yes when nobody can be asked, and leaves the file', async () => {
+    const host = await hosted({}, { files: { 'test.txt': 'x' } })
+    const { read, printed, result } = await host.call('bash', { command: 'rm test.txt' })
+    expect(read).toBe("denied: nobody could be asked ('rm *' is on the ask list: rm test.txt)")
+    expect(printed).toEqual(["Permission required: 'rm *' is on the ask list: rm test.txt", 'Tool: bash(rm test.txt)', 'Non-interactive terminal; denied.'])
+    expect([existsSync(host.folder.at('test.txt')), result.unanswered]).toEqual([true, true])
+  })
+  it('runs what a person says yes to, and says who said no', async () => {
+    const host = await hosted({}, { files: { 'a.txt': 'x', 'b.txt': 'x' } })
+    await host.call('bash', { command: 'rm a.txt' }, { approver: yes })
+    const { read, printed } = await host.call('bash', { command: 'rm b.txt' }, { approver: async () => ({ answer: 'denied' }) })
+    expect(read).toBe("denied by the user ('rm *' is on the ask list: rm b.txt)")
+    expect(printed).not.toContain('Non-interactive terminal; denied.')
+    expect([existsSync(host.folder.at('a.txt')), existsSync(host.folder.at('b.txt'))]).toEqual([false, true])
+  })
+  it('has no opinion on ordinary calls', async () => {
+    const host = await hosted({}, { files: { 'a.txt': 'hello\n' } })
+    const { results, printed, events } = await host.run([[{ name: 'read_file', arguments: { path: 'a.txt' } }, { name: 'bash', arguments: { command: 'cat a.txt' } }, { name: 'write_file', arguments: { path: 'sub/b.txt', content: 'x' } }]])
+    expect(results.slice(0, 2).every(text => text.includes('hello'))).toBe(true)
+    expect([printed, events.filter(event => event.type === 'decision'), existsSync(host.folder.at('sub/b.txt'))]).toEqual([[], [], true])
+  })
+
+  it('opens a path outside for the one call that a person allowed', async () => {
+    const outside = folder({ 'notes.txt': 'from outside\n' })
+    const host = await hosted()
+    const asked: string[] = []
+    const path = outside.at('notes.txt')
+    const { read } = await host.call('read_file', { path }, { approver: async ({ reason }) => { asked.push(reason); return { answer: 'once' } } })
+    expect(read).toContain('from outside')
+    expect(asked).toEqual([`${path} is outside the workspace`])
+    expect((await host.call('read_file', { path })).read).toBe(`denied: nobody could be asked (${path} is outside the workspace)`)
+  })
+  it('asks about each way out: dots, links, a pattern, a command', async () => {
+    const outside = folder({ 'x.txt': 'x' })
+    const host = await hosted()
+    symlinkSync(outside.path, host.folder.at('link'))
+    for (const [tool, args] of [['read_file', { path: '../x' }], ['read_file', { path: 'link/x.txt' }], ['write_file', { path: 'link/y.txt', content: '' }], ['glob', { pattern: `${outside.path}/*` }], ['grep', { pattern: 'x', path: outside.path }], ['grep', { pattern: 'x', glob: `${outside.path}/*` }], ['bash', { command: 'cat link/x.txt' }], ['bash', { command: `ls ${outside.path}` }], ['bash', { command: 'echo x > link/y.txt' }]] as const) {
+      expect([tool, args, (await host.call(tool, args)).read]).toEqual([tool, args, expect.stringMatching(/^denied: nobody could be asked \(.* is outside the workspace\)$/)])
+    }
+    expect(existsSync(outside.at('y.txt'))).toBe(false)
+  })
+  it('refuses protected paths also to a person who says yes', async () => {
+    const host = await hosted({}, { files: { 'harness.config.yaml': 'plugins: []\n', '.git/config': '' } })
+    for (const [tool, args] of [['write_file', { path: 'harness.config.yaml', content: 'plugins: []' }], ['write_file', { path: '.git/hooks/pre-commit', content: '' }], ['bash', { command: 'echo x > harness.config.yaml' }], ['bash', { command: 'cp a .git/config' }]] as const) {
+      expect([args, (await host.call(tool, args, { approver: yes })).read]).toEqual([args, expect.stringMatching(/^blocked by plugin "permission": .* is protected\./)])
+    }
+    expect((await host.call('bash', { command: 'cat harness.config.yaml' })).read).toContain('plugins')
+  })
+  it('lets a tool refuse in its own words what no yes could open', async () => {
+    const host = await hosted()
+    expect((await host.call('read_file', { path: '~/x' })).read).toContain('not expanded')
+  })
+  it('judges any tool that takes a command, whatever its name', async () => {
+    const ran: string[] = []
+    const shell = { module: { name: 'other-shell', apply: (ctx: import('../../core/api.js').Context) => { ctx.tools.register({ name: 'run_it', description: 'Runs it.', parameters: { type: 'object' }, execute: (args: { command: string }) => { ran.push(args.command); return 'ran' } } as never) } } }
+    const host = await pluginHost([{ module: permission }, shell])
+    expect((await host.call('run_it', { command: 'sudo ls' })).read).toContain("'sudo' is on the deny list")
+    expect(ran).toEqual([])
+  })
+
+  it('adds the rules of the config to its own, or takes their place', async () => {
+    const own = await hosted({ deny: ['git push *'], ask: ['npm publish *'], allow: [] })
+    expect((await own.call('bash', { command: 'git -C . push' })).read).toContain("'git push *' is on the deny list")
+    expect((await own.call('bash', { command: 'sudo ls' })).read).toContain("'sudo' is on the deny list")
+    const bare = await hosted({ deny: ['echo no'], defaults: false })
+    expect((await bare.call('bash', { command: 'echo no' })).read).toContain("'echo no' is on the deny list")
+    expect((await bare.call('bash', { command: 'chmod 777 .' })).read).not.toContain('denied')
+  })
+  it('refuses a config with a rule that is none', () => {
+    for (const deny of ['', 'a; b', 'a | b', 'x > y', '>', '$(x)', '* x']) expect([deny, permission.Config.safeParse({ deny: [deny] }).success]).toEqual([deny, false])
+    for (const deny of ['sudo', '*', 'rm -rf /', '> /etc/*', 'git push * --force']) expect([deny, permission.Config.safeParse({ deny: [deny] }).success]).toEqual([deny, true])
+    expect(permission.Config.safeParse({ denied: [] }).success).toBe(false)
+  })
+  it('says in a command what it would say, in two instances with two policies', async () => {
+    const host = await pluginHost([{ module: permission }, { module: permission, id: 'strict', config: { otherwise: 'deny' } }, { module: toolBash }])
+    const { result } = await host.run([])
+    const say = (name: string, command: string) => host.command(name, command, result.session)
+    expect([await say('permission', 'ls; sudo ls'), await say('permission', 'rm x'), await say('permission', 'ls'), await say('permission', 'cat /etc/passwd'), await say('strict', 'ls')])
+      .toEqual(["deny: 'sudo' is on the deny list", "ask: 'rm *' is on the ask list: rm x", 'allow: no rule concerns it', 'ask: /etc/passwd is outside the workspace', 'deny: no rule allows it: ls'])
+    expect((await host.call('bash', { command: 'ls' })).read).toContain('blocked by plugin "strict": no rule allows it: ls')
+  })
+  it('asks nobody about a call that a later guard blocks', async () => {
+    const guard = { module: { name: 'guard', apply: (ctx: import('../../core/api.js').Context) => { ctx.on('agent/pre-tool-use', () => ({ kind: 'block', reason: 'not today' })) } } }
+    const host = await pluginHost([{ module: permission }, guard, { module: toolBash }])
+    const { read, printed } = await host.call('bash', { command: 'rm x' })
+    expect([read.includes('plugin "guard": not today'), printed]).toEqual([true, []])
+  })
+  it('shows a person the call without what would steer the terminal', async () => {
+    const host = await hosted()
+    const { printed } = await host.call('bash', { command: 'rm \u001b[2J\u001b[1mx\u0007\ny' })
+    expect(printed.join('\n')).not.toMatch(/[^\P{Cc}\n]/u)
+  })
+})
