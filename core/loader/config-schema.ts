@@ -88,7 +88,7 @@ function sentences(issue: z.core.$ZodIssue, root: unknown, above: readonly Prope
   return [{ path, message: `${dotted(path)} ${expectation(issue, value)}, received ${value === undefined || value === null ? 'nothing' : show(value)}` }]
 }
 
-const NOUNS: Readonly<Record<string, string>> = { string: 'a text', number: 'a number', int: 'a whole number', boolean: 'true or false', array: 'a list', object: 'a map', record: 'a map' }
+const NOUNS: Readonly<Record<string, string>> = { string: 'a text', number: 'a whole number', int: 'a whole number', boolean: 'true or false', array: 'a list', object: 'a map', record: 'a map' }
 
 function expectation(issue: z.core.$ZodIssue, value: unknown): string {
   switch (issue.code) {
