@@ -34,7 +34,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
   const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })
   const signals = onSignals()
   try {
-    const session = options.session !== undefined ? await sessionId(client, options.session) : options.continue ? await lastSession(client, io.cwd) : undefined
+    const session = options.session !== undefined ? sessionId(await client.sessions(), options.session) : options.continue ? await lastSession(client, io.cwd) : undefined
     if (signals.code !== undefined) return signals.code
     const handle = await client.run({
       prompt, session, cwd: io.cwd,
@@ -68,7 +68,7 @@ async function printLines(handle: RunHandle, io: Io): Promise<RunResult> {
 }
 
 /** On a terminal the reply is shown as it comes; elsewhere the answer is printed once it is known to be the last. */
-async function printText(handle: RunHandle, io: Io): Promise<RunResult> {
+export async function printText(handle: RunHandle, io: Io): Promise<RunResult> {
   const live = io.stdout.isTTY === true && !io.globals.quiet
   let open = false                                          // the cursor stands behind streamed text
   const close = () => { if (open) io.stdout.write('\n'); open = false }

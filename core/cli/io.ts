@@ -46,7 +46,7 @@ export class Io {
     const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
     return (record: LogRecord) => {
       if (rank[record.level] < rank[least]) return
-      const who = record.plugin === undefined ? 'hx' : `hx: plugin "${record.plugin}"`
+      const who = record.plugin === undefined || record.message.startsWith(`plugin "${record.plugin}"`) ? 'hx' : `hx: plugin "${record.plugin}"`
       const tone = record.level === 'error' ? 'red' : record.level === 'warn' ? 'yellow' : 'dim'
       this.stderr.write(`${this.paintNote(tone, `${who}: ${printable(record.message)}`)}\n`)
     }

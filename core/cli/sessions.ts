@@ -1,31 +1,30 @@
 /** `hx sessions list|show`: what was said, and what was done. */
 import { HarnessError } from '../errors.js'
-import type { SessionEvent } from '../agent/session-events.js'
+import type { SessionEvent, SessionSummary } from '../agent/session-events.js'
 import { textOf } from '../agent/vocabulary.js'
-import type { Client } from './client.js'
-import { withClient } from './connect.js'
+import { sessionReader } from './connect.js'
 import type { Io } from './io.js'
 import { elapsed, oneLine, printable, table, type Paint } from './terminal.js'
 
-export const list = (io: Io): Promise<number> => withClient(io, { sessionsOnly: true }, async client => {
-  const all = await client.sessions()
+export async function list(io: Io): Promise<number> {
+  const all = await (await sessionReader(io)).list()
   if (io.json) { io.line({ sessions: all }); return 0 }
   const rows = all.map(one => [one.id, one.updatedAt.slice(0, 16).replace('T', ' '), String(one.turns), one.archived ? 'archived' : one.lastReason ?? '', oneLine(one.cwd, 40), oneLine(one.title, 60)])
   io.say(rows.length ? table([['SESSION', 'WHEN', 'TURNS', 'ENDED', 'FOLDER', 'FIRST PROMPT'], ...rows], io.paint) : 'no sessions yet; start one with: hx agent "TASK"')
   return 0
-})
+}
 
-export const show = (io: Io, id: string): Promise<number> => withClient(io, { sessionsOnly: true }, async client => {
-  const { events, problems } = await client.session(await sessionId(client, id))
+export async function show(io: Io, id: string): Promise<number> {
+  const sessions = await sessionReader(io)
+  const { events, problems } = await sessions.read(sessionId(await sessions.list(), id))
   if (io.json) for (const event of events) io.line(event)
   else io.say(events.flatMap(event => readable(event, io.paint)).join('\n'))
   for (const problem of problems) io.note(`line ${problem.line}: ${problem.message}`)
   return 0
-})
+}
 
 /** The id itself, or the only session whose id begins with it. */
-export async function sessionId(client: Client, given: string): Promise<string> {
-  const all = await client.sessions()
+export function sessionId(all: readonly SessionSummary[], given: string): string {
   const found = all.some(one => one.id === given) ? [{ id: given }] : all.filter(one => one.id.startsWith(given))
   if (found.length === 1) return found[0]!.id
   throw new HarnessError('session_missing', found.length === 0

@@ -33,7 +33,7 @@ export function routes(app: App, token: string): Hono {
   })
   http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
 
-  http.get(ROUTES.status, async context => context.json(await app.status()))
+  http.get(ROUTES.status, context => context.json(app.status()))
   http.get(ROUTES.plugins, context => context.json({ plugins: app.plugins() }))
   http.get(ROUTES.hooks, context => context.json({ hooks: app.hooks() }))
   http.get(ROUTES.tools, context => context.json({ tools: app.tools() }))

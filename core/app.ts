@@ -1,0 +1,253 @@
+/**
+ * The composition root: agent and plugin host on one kernel, from a config that was found. The daemon runs one for weeks, a command one for its own length.
+ * The only file that knows both sides. Begin: config → kernel → agent → plugins → watcher. End: in reverse.
+ * Invariants: what is in force changes only as a whole; a config that can not be read leaves the last good one in force, and says so.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { dirname, join } from 'node:path'
+import { createAgent, type Agent } from './agent/agent.js'
+import { FileSessionStore } from './agent/session-store-file.js'
+import { MemorySessionStore } from './agent/session-store-memory.js'
+import type { Approver, CommandsService, Mode, Model, ModelInfo, Run, ToolInfo } from './agent/services.js'
+import type { SessionStore, SessionSummary } from './agent/session-events.js'
+import { Workspace } from './agent/workspace.js'
+import * as api from './api.js'
+import { at, HarnessError, messageOf, type Place } from './errors.js'
+import type { HookInfo } from './kernel/dispatch.js'
+import { Kernel } from './kernel/kernel.js'
+import type { Log } from './kernel/log.js'
+import { parseConfig } from './loader/config.js'
+import { PluginHost, type HostEvents, type PluginInfo, type ReloadReport } from './loader/host.js'
+import { ModuleImporter } from './loader/importer.js'
+import type { Located } from './loader/locate.js'
+import { readConfig, type ConfigInForce } from './loader/read-config.js'
+import type { Trust } from './loader/trust.js'
+import type { Watcher } from './loader/watcher.js'
+import type { Places } from './places.js'
+import { VERSION } from './version.js'
+
+export interface AppOptions {
+  readonly places: Places
+  readonly located: Located
+  /** Workspace of sessions whose caller names none. */
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  readonly trust: Trust
+  readonly log: Log
+  /** Plugin files to load after those of the config, absolute. */
+  readonly plugins?: readonly string[] | undefined
+  /** Ids of entries to leave out. */
+  readonly without?: readonly string[] | undefined
+  /** Models of the embedder's own, before those of plugins. */
+  readonly models?: readonly Model[] | undefined
+  /** Follow edits of the config and of plugins, unless `reload.watch` says no. */
+  readonly watch?: boolean | undefined
+}
+/** One task. Fields mean what the options of `hx agent` say. */
+export interface RunOrder {
+  readonly prompt: string
+  readonly session?: string | undefined
+  readonly cwd?: string | undefined
+  readonly model?: string | undefined
+  readonly maxSteps?: number | undefined
+  readonly mode?: Mode | undefined
+  readonly ephemeral?: boolean | undefined
+}
+export interface ConfigStatus { readonly path: string; readonly state: 'in force' | 'rejected'; readonly problem?: string | undefined }
+/** Times in milliseconds; `plugins` and `sessions` count what is active. */
+export interface Status {
+  readonly pid: number
+  readonly version: string
+  readonly uptimeMs: number
+  readonly config: ConfigStatus
+  readonly plugins: number
+  readonly sessions: number
+  readonly rssBytes: number
+  readonly heapBytes: number
+  readonly loopDelayP99Ms: number
+  readonly reloads: number
+}
+/** What happens to the host, beside the log: for a demo, a status line, a test. */
+export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEvents[K] }[keyof HostEvents]
+  | { readonly type: 'config-applied'; readonly ms: number }
+  | { readonly type: 'config-rejected'; readonly message: string; readonly place: Place | undefined }
+
+/** Turns and tools, then plugins: together within the ten seconds that service managers give. */
+const STOP_TURNS_MS = 6000, STOP_PLUGINS_MS = 3000
+
+export class App {
+  readonly #options: AppOptions
+  readonly #kernel: Kernel
+  readonly #store: SessionStore
+  readonly #memory = new MemorySessionStore()
+  readonly #agent: Agent
+  readonly #importer: ModuleImporter
+  readonly #host: PluginHost
+  readonly #listeners = new Set<(event: AppEvent) => void>()
+  readonly #started = performance.now()
+  readonly #loopDelay = monitorEventLoopDelay({ resolution: 100 })
+  #config: ConfigInForce
+  #rejected: string | undefined
+  #watcher: Watcher | undefined
+  #reading: Promise<unknown> = Promise.resolve()
+  #stopping: Promise<void> | undefined
+
+  /** Resolves when every plugin is active, waiting or failed. Rejects with `untrusted` or `config_invalid`; then nothing is left. */
+  static async start(options: AppOptions): Promise<App> {
+    const app = new App(options, readConfig(readOptions(options)))
+    try { await app.#begin() } catch (error) {
+      await app.stop()
+      throw error
+    }
+    return app
+  }
+
+  private constructor(options: AppOptions, config: ConfigInForce) {
+    const { places, log, cwd, trust } = options
+    this.#options = options
+    this.#config = config
+    this.#kernel = new Kernel({ log })
+    this.#store = new FileSessionStore({ folder: places.sessions, durability: config.config.sessions.durability, report: message => { log.warn(message) } })
+    const workspace = new Workspace({
+      roots: () => this.#config.config.workspace.roots,
+      protectedPaths: () => [...options.located.layers, places.config, places.state, ...this.#config.entries.map(entry => entry.from), ...this.#importer.files()],
+      secretPaths: () => [places.run],
+      outputPath: session => join(places.sessions, session),
+    })
+    this.#agent = createAgent({ kernel: this.#kernel, store: this.#store, memoryStore: this.#memory, workspace, config: agentConfig(config), cwd })
+    this.#kernel.service('keys', () => ({ get: name => this.#config.env[name] }))
+    this.#importer = new ModuleImporter({ builtins: { harnessx: api }, trust, base: dirname(options.located.file), native: places.installation.built ? [places.installation.plugins] : [], log })
+    this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => this.#config.config.reload.drainMs })
+  }
+
+  async #begin(): Promise<void> {
+    for (const type of ['loaded', 'unloaded', 'reloaded', 'failed', 'leaked', 'settled'] as const) this.#host.on(type, event => { this.#emit({ type, ...event } as AppEvent) })
+    for (const model of this.#options.models ?? []) this.#agent.models.view(this.#kernel.core).register(model)
+    this.#tellNotes()
+    await this.#host.reconcile(this.#config.entries)
+    if (!this.#options.watch) return
+    this.#loopDelay.enable()
+    if (this.#config.config.reload.watch) await this.#watch()
+  }
+
+  // ---- what clients ask
+
+  run(order: RunOrder, approver?: Approver): Promise<Run> { return this.#agent.agents.run({ ...order, approver }) }
+  abort(session: string, reason: string): boolean { return this.#agent.agents.abort(session, reason) }
+  running(): readonly string[] { return this.#agent.agents.list().map(({ session }) => session) }
+  plugins(): readonly PluginInfo[] { return this.#host.list() }
+  hooks(): readonly HookInfo[] { return this.#kernel.hooks.list() }
+  tools(): readonly ToolInfo[] { return this.#agent.tools.list() }
+  models(): readonly ModelInfo[] { return this.#agent.models.list() }
+  commands(): ReturnType<CommandsService['list']> { return this.#agent.commands.list() }
+  sessions(): Promise<readonly SessionSummary[]> { return this.#store.list() }
+  session(id: string): ReturnType<SessionStore['read']> { return this.#store.read(id) }
+  status(): Status {
+    const plugins = this.#host.list(), { rss, heapUsed } = process.memoryUsage()
+    const delay = this.#loopDelay.percentile(99) / 1e6
+    return {
+      pid: process.pid, version: VERSION, uptimeMs: Math.round(performance.now() - this.#started),
+      config: { path: this.#options.located.file, state: this.#rejected === undefined ? 'in force' : 'rejected', problem: this.#rejected },
+      plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: this.#agent.agents.list().length,
+      rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: Number.isFinite(delay) ? Math.round(delay * 10) / 10 : 0,
+      reloads: plugins.reduce((all, plugin) => all + plugin.reloads, 0),
+    }
+  }
+  /** Reads the config again; with ids, loads these entries anew although their files did not change. */
+  async reload(ids: readonly string[] = []): Promise<ReloadReport> {
+    if (ids.length === 0) return this.#readAgain()
+    const reports = []
+    for (const id of ids) reports.push(await this.#host.reloadEntry(id))
+    return { reloaded: reports.flatMap(report => report.reloaded), failed: reports.flatMap(report => report.failed), ms: reports.reduce((all, report) => all + report.ms, 0) }
+  }
+  /** The disposer ends the subscription. */
+  on(listener: (event: AppEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  /** Ends everything, in order and within limits. May be called more than once. */
+  stop(): Promise<void> { return this.#stopping ??= this.#stop() }
+  async #stop(): Promise<void> {
+    this.#loopDelay.disable()
+    await this.#watcher?.close()
+    await this.#agent.stop(STOP_TURNS_MS)
+    await this.#host.stop(STOP_PLUGINS_MS)
+    this.#memory.dispose()
+    this.#listeners.clear()
+  }
+
+  // ---- edits
+
+  /** One at a time: of two edits, the later one is in force at the end. */
+  #readAgain(): Promise<ReloadReport> {
+    const done = this.#reading.then(() => this.#takeConfig())
+    this.#reading = done.catch(() => {})                     // its caller has the error
+    return done
+  }
+  async #takeConfig(): Promise<ReloadReport> {
+    const started = performance.now()
+    let next: ConfigInForce
+    try { next = readConfig(readOptions(this.#options)) } catch (error) {
+      this.#reject(error)
+      throw error
+    }
+    this.#config = next
+    this.#rejected = undefined
+    this.#agent.reconfigure(agentConfig(next))
+    this.#tellNotes()
+    const report = await this.#host.reconcile(next.entries)
+    this.#emit({ type: 'config-applied', ms: performance.now() - started })
+    return report
+  }
+  #reject(error: unknown): void {
+    const place = error instanceof HarnessError ? error.place : undefined
+    const message = `${messageOf(error)}; the last good config stays in force`
+    if (this.#rejected === message) return
+    this.#rejected = message
+    this.#options.log.error(message)
+    this.#emit({ type: 'config-rejected', message, place })
+  }
+  #tellNotes(): void {
+    for (const { message, ...place } of this.#config.notes) this.#options.log.info(`${message} (${at(place)})`)
+  }
+
+  async #watch(): Promise<void> {
+    const { Watcher } = await import('./loader/watcher.js')
+    const isConfig = (file: string) => this.#config.texts.has(file) || this.#options.located.layers.includes(file) || this.#config.looked.includes(file)
+    const { log } = this.#options
+    this.#watcher = new Watcher({
+      files: () => new Set([...this.#host.files(), ...this.#importer.files(), ...this.#config.texts.keys(), ...this.#options.located.layers, ...this.#config.looked]),
+      text: file => this.#config.texts.get(file) ?? this.#importer.text(file),
+      whole: (file, text) => isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
+      changed: async files => {
+        if (files.some(isConfig)) await this.#readAgain().catch(() => {})   // told by #reject
+        const modules = files.filter(file => !isConfig(file))
+        if (modules.length > 0) await this.#host.reload(modules)
+      },
+      report: ({ files, error }) => { log.warn(`${files.join(', ')}: ${messageOf(error)}`) },
+      log,
+    })
+    this.#host.on('settled', () => { this.#watcher?.follow() })
+    await this.#watcher.start()
+  }
+  /** A text that is the beginning of the one in force, or has a problem, may still be being written. */
+  #isWholeConfig(file: string, text: string): boolean {
+    const before = this.#config.texts.get(file)
+    if (text === '' || (before !== undefined && before.startsWith(text) && text !== before)) return false
+    return !this.#options.located.layers.includes(file) || parseConfig(text, file).problems.length === 0
+  }
+
+  #emit(event: AppEvent): void {
+    for (const listener of this.#listeners) {
+      try { listener(event) } catch (error) { this.#options.log.error(`a listener of the app failed: ${messageOf(error)}`) }
+    }
+  }
+}
+
+const readOptions = ({ located, places, env, trust, plugins, without }: AppOptions) => ({ located, places, env, trust, extra: plugins ?? [], without: without ?? [] })
+
+function agentConfig({ config: { agent } }: ConfigInForce) {
+  const { model, system, maxSteps, maxContinuations, maxParallel, askTimeout } = agent
+  return { maxSteps, maxContinuations, maxParallel, askTimeoutMs: askTimeout, ...(model !== undefined && { model }), ...(system !== undefined && { system }) }
+}

@@ -1,0 +1,77 @@
+/**
+ * Finds who answers a command: the running daemon of this config, or this process. The in-process host is loaded only when it is needed.
+ */
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { AppOptions } from '../app.js'
+import { endpointOf, type Endpoint } from '../daemon/endpoint.js'
+import { HarnessError } from '../errors.js'
+import { locate, shipped, type Located } from '../loader/locate.js'
+import { either, trustAll, trustFolders, type Trust } from '../loader/trust.js'
+import { places, type Places } from '../places.js'
+import type { SessionStore } from '../agent/session-events.js'
+import type { Client } from './client.js'
+import type { Io } from './io.js'
+
+/** How a command changes the host that it runs in; a daemon can not be changed so, and is left alone. */
+export interface HostChanges {
+  /** Files of plugins to load as well. */
+  readonly plugins?: readonly string[] | undefined
+  /** Ids to leave out. */
+  readonly without?: readonly string[] | undefined
+  /** The shipped config alone. */
+  readonly safe?: boolean | undefined
+}
+export interface Found { readonly places: Places; readonly located: Located; readonly cwd: string; readonly endpoint: Endpoint }
+
+/** Looks at names only; reads no file of the folder. */
+export function find(io: Io, safe = false): Found {
+  const cwd = folder(io.cwd)
+  const here = places(io.env)
+  const located = safe ? shipped(here) : locate({ flag: io.globals.config, env: io.env, cwd, places: here })
+  if (located.note !== undefined) io.note(io.paintNote('yellow', `hx: ${located.note}`))
+  return { places: here, located, cwd, endpoint: endpointOf(here.run, realpathSync(located.file)) }
+}
+
+export async function connect(io: Io, changes: HostChanges = {}): Promise<Client> {
+  const found = find(io, changes.safe)
+  const changed = (changes.plugins?.length ?? 0) + (changes.without?.length ?? 0) > 0 || changes.safe === true
+  const daemon = changed ? undefined : await daemonOf(found)
+  if (daemon) return daemon
+  const [{ App }, { inProcess }] = await Promise.all([import('../app.js'), import('./in-process.js')])
+  return inProcess(await App.start(await appOptions(io, found, changes)))
+}
+/** Does `work` with whoever answers, and lets go of it. */
+export async function withClient<T>(io: Io, changes: HostChanges, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await connect(io, changes)
+  try { return await work(client) } finally { await client.close() }
+}
+/** Where sessions are read: no config and no plugin is needed for that. */
+export async function sessionReader(io: Io): Promise<Pick<SessionStore, 'list' | 'read'>> {
+  const { FileSessionStore } = await import('../agent/session-store-file.js')
+  return new FileSessionStore({ folder: places(io.env).sessions, report: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
+}
+/** The running daemon of this config, or undefined. */
+export const runningDaemon = (io: Io): Promise<Client | undefined> => daemonOf(find(io))
+
+async function daemonOf({ endpoint }: Found): Promise<Client | undefined> {
+  const { connectDaemon } = await import('./socket-client.js')
+  return connectDaemon(endpoint)
+}
+
+export async function appOptions(io: Io, found: Found, changes: HostChanges = {}): Promise<AppOptions> {
+  const { Log } = await import('../kernel/log.js')
+  const log = new Log()
+  log.sink(io.logSink())
+  const plugins = (changes.plugins ?? []).map(file => resolve(found.cwd, file))
+  return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust: trustOf(io, found, plugins), plugins, without: changes.without }
+}
+/** The installation's own files and the user's own folder are trusted, so is what the command names itself; the rest with --trust, for this run only. */
+function trustOf(io: Io, { places: { installation, config } }: Found, plugins: readonly string[]): Trust {
+  return io.globals.trust ? trustAll : either(trustFolders([installation.root, config]), trustFolders(plugins))
+}
+function folder(dir: string): string {
+  try { return realpathSync(resolve(dir)) } catch (error) {
+    throw new HarnessError('usage', `the folder "${dir}" does not exist`, { cause: error })
+  }
+}

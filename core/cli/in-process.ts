@@ -1,0 +1,24 @@
+/** This very process as the host: the answers of an app, in the shape of a client. */
+import type { App } from '../app.js'
+import type { Approver } from '../agent/services.js'
+import type { Client, RunHandle, RunOrder } from './client.js'
+
+export function inProcess(app: App): Client {
+  return {
+    where: 'in-process',
+    async run(order: RunOrder, approver?: Approver): Promise<RunHandle> {
+      const { session, events, result } = await app.run(order, approver)
+      return { session, events, result, abort: reason => { app.abort(session, reason) } }
+    },
+    plugins: async () => app.plugins(),
+    hooks: async () => app.hooks(),
+    tools: async () => app.tools(),
+    models: async () => app.models(),
+    commands: async () => app.commands(),
+    sessions: () => app.sessions(),
+    session: id => app.session(id),
+    status: async () => app.status(),
+    reload: ids => app.reload(ids),
+    close: () => app.stop(),
+  }
+}

@@ -1,0 +1,31 @@
+/** `hx init`: writes a harness.config.yaml in the folder, with the shipped rows to switch and change. Never over one that is there. */
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { HarnessError } from '../errors.js'
+import { CONFIG_NAME } from '../places.js'
+import { find } from './connect.js'
+import type { Io } from './io.js'
+
+export async function init(io: Io): Promise<number> {
+  const { cwd, places } = find(io, true)
+  const file = join(cwd, CONFIG_NAME)
+  const text = withSchema(await readFile(places.installation.config, 'utf8'), schemaReference(cwd, places.installation.root))
+  try {
+    await writeFile(file, text, { flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new HarnessError('usage', `"${file}" is there already and stays as it is; edit it, or see "hx config check"`, { place: { file } })
+  }
+  if (io.json) io.line({ file })
+  else io.say(`wrote ${file}\nnext: put a plugin into plugins/, add its name to the rows, and see "hx plugins"; or begin with: hx agent --trust "TASK"`)
+  return 0
+}
+
+/** What an editor checks the file against: the copy beside the project when there is one, so that the file can be shared. */
+function schemaReference(cwd: string, installation: string): string {
+  const local = 'node_modules/harnessx/dist/schema.json'
+  return existsSync(join(cwd, local)) ? `./${local}` : pathToFileURL(join(installation, 'dist/schema.json')).href
+}
+const withSchema = (config: string, reference: string): string => `# yaml-language-server: $schema=${reference}\n${config.replace(/^# yaml-language-server:.*\n/, '')}`

@@ -1,0 +1,21 @@
+/** `hx status`: the daemon of this config, or that there is none (exit 1). */
+import { HarnessError } from '../errors.js'
+import { runningDaemon } from './connect.js'
+import type { Io } from './io.js'
+import { elapsed } from './terminal.js'
+
+export async function status(io: Io): Promise<number> {
+  const daemon = await runningDaemon(io)
+  if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config; start one with "hx start"')
+  const now = await daemon.status().finally(() => daemon.close())
+  if (io.json) { io.line(now); return 0 }
+  const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MB`
+  io.say([
+    `${io.paint('green', 'running')}  pid ${now.pid}, version ${now.version}, for ${elapsed(now.uptimeMs)}`,
+    `config   ${now.config.path}: ${now.config.state === 'in force' ? 'in force' : io.paint('red', `the last edit was rejected, the one before is in force: ${now.config.problem}`)}`,
+    `plugins  ${now.plugins} active, ${now.reloads} reloads`,
+    `sessions ${now.sessions} running`,
+    `memory   ${megabytes(now.rssBytes)} resident, ${megabytes(now.heapBytes)} heap; event loop p99 ${elapsed(now.loopDelayP99Ms)}`,
+  ].join('\n'))
+  return 0
+}

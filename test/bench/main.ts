@@ -1,0 +1,26 @@
+/**
+ * `npm run bench [name…] [--json]`: every figure beside its baseline, measured in the same run. Prints median, spread and ratio; nothing here can fail a build.
+ */
+import { table } from '../../core/cli/terminal.js'
+import type { Row } from './row.js'
+
+const BENCHES: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
+  dispatch: async () => (await import('./dispatch.js')).benchDispatch,
+  start: async () => (await import('./start.js')).benchStart,
+  reload: async () => (await import('./reload.js')).benchReload,
+}
+const args = process.argv.slice(2)
+const json = args.includes('--json')
+const names = args.filter(arg => !arg.startsWith('-'))
+const unknown = names.find(name => !(name in BENCHES))
+if (unknown !== undefined) {
+  console.error(`there is no bench "${unknown}"; there are ${Object.keys(BENCHES).join(', ')}`)
+  process.exit(2)
+}
+for (const name of names.length ? names : Object.keys(BENCHES)) {
+  const rows = await (await BENCHES[name]!())()
+  if (json) { for (const row of rows) console.log(JSON.stringify({ bench: name, ...row })); continue }
+  console.log(`\n${name}`)
+  console.log(table([['', 'MEDIAN', 'SPREAD', 'RATIO', 'BASELINE'], ...rows.map(row => [row.name, `${row.median.toPrecision(3)} ${row.unit}`, `${row.low.toPrecision(3)}–${row.high.toPrecision(3)}`, row.ratio === undefined ? '' : `${row.ratio.toFixed(2)}×`, row.baseline ?? ''])]))
+}
+process.exit(0)
