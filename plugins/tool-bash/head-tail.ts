@@ -24,9 +24,9 @@ export class HeadTail {
   /** Both ends, and how many characters between them are gone. */
   ends(): { head: string; tail: string; missing: number } {
     const kept = this.#tail.join('').slice(-this.#half)
-    const missing = this.#length - this.#head.length - kept.length
-    if (missing === 0) return { head: this.#head, tail: kept, missing }
-    return { head: wholeEnd(this.#head), tail: wholeStart(kept), missing }
+    if (this.#head.length + kept.length === this.#length) return { head: this.#head, tail: kept, missing: 0 }
+    const head = wholeEnd(this.#head), tail = wholeStart(kept)
+    return { head, tail, missing: this.#length - head.length - tail.length }
   }
 }
 

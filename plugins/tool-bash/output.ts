@@ -89,7 +89,7 @@ export class Output {
   async close(lastWord?: string): Promise<void> {
     if (lastWord !== undefined) await this.#inLine(async () => { await this.#handle?.writeFile(`\n[${lastWord}]\n`) })
     await this.#writing
-    await this.#handle?.close()
+    try { await this.#handle?.close() } catch (error) { this.#failure ??= messageOf(error) }
     this.#handle = undefined
   }
 

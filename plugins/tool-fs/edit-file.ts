@@ -1,22 +1,22 @@
 /**
  * `edit_file`: replaces a passage of a text file, always on the bytes that are there now, and never touches the rest of it.
- * Edits of one file stand in line, whatever session they come from, so that none is lost between reading and writing.
+ * Writes of one file stand in line, whatever session they come from, so that none is lost between reading and writing.
  */
 import { z, type Tool, type ToolRun, type WorkspaceService } from 'harnessx'
+import type { InLine } from './in-line.js'
 import { replaceText, type Replacement } from './replacement.js'
 import { codeOf, count, head, inWords, size } from './wording.js'
 
 const SHOWN_LINES = 20
 const SHOWN_SIMILAR = 2000
 
-export function editFileTool(workspace: WorkspaceService, limits: { readonly maxEditBytes: number }): Tool {
+export function editFileTool(workspace: WorkspaceService, limits: { readonly maxEditBytes: number }, inLine: InLine): Tool {
   const parameters = z.object({
     path: z.string().min(1).describe('File to change, relative to the workspace or absolute inside it.'),
     old_text: z.string().min(1).describe('The passage to replace, exactly as in the file, indentation included. It has to be there exactly once, unless replace_all is set.'),
     new_text: z.string().describe('What stands there afterwards.'),
     replace_all: z.boolean().optional().describe('Replace every occurrence. Default false.'),
   })
-  const inLine = oneAtATime()
   return {
     name: 'edit_file',
     description: 'Change a part of a text file: old_text is replaced by new_text. Only that passage changes; line ends (LF or CRLF) are kept and need not be given. To write a whole file, use write_file.',
@@ -58,15 +58,3 @@ function refusal(replacement: Exclude<Replacement, { kind: 'replaced' }>, path: 
 
 const lineList = (lines: readonly number[]): string =>
   `${lines.length === 1 ? 'line' : 'lines'} ${lines.slice(0, SHOWN_LINES).join(', ')}${lines.length > SHOWN_LINES ? `, and ${lines.length - SHOWN_LINES} more` : ''}`
-
-/** A queue per key that is gone when it is empty. */
-function oneAtATime(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return (key, work) => {
-    const mine = (last.get(key) ?? Promise.resolve()).then(work, work)   // the one before tells its own failure to its own caller
-    last.set(key, mine)
-    const leave = (): void => { if (last.get(key) === mine) last.delete(key) }
-    mine.then(leave, leave)
-    return mine
-  }
-}

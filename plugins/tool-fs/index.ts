@@ -6,6 +6,7 @@ import { duration, z, type Context } from 'harnessx'
 import { editFileTool } from './edit-file.js'
 import { globTool } from './glob.js'
 import { grepTool } from './grep.js'
+import { inLine } from './in-line.js'
 import { readFileTool } from './read-file.js'
 import { writeFileTool } from './write-file.js'
 
@@ -25,9 +26,10 @@ export const Config = z.strictObject({
 })
 
 export function apply(ctx: Context, config: z.infer<typeof Config>): void {
+  const writes = inLine()
   ctx.tools.register(readFileTool(ctx.workspace, config))
-  ctx.tools.register(writeFileTool(ctx.workspace))
-  ctx.tools.register(editFileTool(ctx.workspace, config))
+  ctx.tools.register(writeFileTool(ctx.workspace, writes))
+  ctx.tools.register(editFileTool(ctx.workspace, config, writes))
   ctx.tools.register(globTool(ctx.workspace, config))
   ctx.tools.register(grepTool(ctx.workspace, config))
 }

@@ -3,9 +3,10 @@
  */
 import { stat } from 'node:fs/promises'
 import { z, type Tool, type ToolRun, type WorkspaceService } from 'harnessx'
+import type { InLine } from './in-line.js'
 import { codeOf, count, inWords, size } from './wording.js'
 
-export function writeFileTool(workspace: WorkspaceService): Tool {
+export function writeFileTool(workspace: WorkspaceService, inLine: InLine): Tool {
   const parameters = z.object({
     path: z.string().min(1).describe('File to write, relative to the workspace or absolute inside it.'),
     content: z.string().describe('The whole new content.'),
@@ -16,10 +17,14 @@ export function writeFileTool(workspace: WorkspaceService): Tool {
     parameters,
     async execute({ path, content }: z.infer<typeof parameters>, run: ToolRun) {
       try {
-        const before = await sizeOf(await workspace.resolve(run.session, path, 'write'))
-        await workspace.writeFile(run.session, path, content)
-        const written = `${count(lineCount(content), 'line')}, ${size(Buffer.byteLength(content))}`
-        return before === undefined ? `created "${path}" (${written})` : `overwrote "${path}" (${written}; before: ${size(before)})`
+        const file = await workspace.resolve(run.session, path, 'write')
+        return await inLine(file, async () => {
+          run.signal.throwIfAborted()
+          const before = await sizeOf(file)
+          await workspace.writeFile(run.session, path, content)
+          const written = `${count(lineCount(content), 'line')}, ${size(Buffer.byteLength(content))}`
+          return before === undefined ? `created "${path}" (${written})` : `overwrote "${path}" (${written}; before: ${size(before)})`
+        })
       } catch (error) {
         throw inWords(error, path)
       }

@@ -39,7 +39,7 @@ describe('tool-fs on the host', () => {
     const format = plugin('format', ctx => {
       ctx.on('agent/post-tool-use', ({ session, call }) => {
         const file = `${session.cwd}/${String(call.arguments['path'])}`
-        writeFileSync(file, readFileSync(file, 'utf8').replaceAll('=', ' = '))
+        writeFileSync(file, readFileSync(file, 'utf8').replace(/ ?= ?/g, ' = '))
       }, { tools: ['edit_file'] })
     })
     const host = await pluginHost([format, { module: toolFs }], { files: { 'a.js': 'a=1\nb=1\n' } })

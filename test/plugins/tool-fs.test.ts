@@ -11,6 +11,7 @@ import { editFileTool } from '../../plugins/tool-fs/edit-file.js'
 import { globTool } from '../../plugins/tool-fs/glob.js'
 import { grepTool } from '../../plugins/tool-fs/grep.js'
 import { Config } from '../../plugins/tool-fs/index.js'
+import { inLine } from '../../plugins/tool-fs/in-line.js'
 import { readFileTool } from '../../plugins/tool-fs/read-file.js'
 import { writeFileTool } from '../../plugins/tool-fs/write-file.js'
 
@@ -32,8 +33,8 @@ const get = (path: string): string => readFileSync(join(dir, path), 'utf8')
 
 const MAKERS = {
   read_file: (ws: Workspace, config: ReturnType<typeof Config.parse>) => readFileTool(ws, config),
-  write_file: (ws: Workspace) => writeFileTool(ws),
-  edit_file: (ws: Workspace, config: ReturnType<typeof Config.parse>) => editFileTool(ws, config),
+  write_file: (ws: Workspace) => writeFileTool(ws, inLine()),
+  edit_file: (ws: Workspace, config: ReturnType<typeof Config.parse>) => editFileTool(ws, config, inLine()),
   glob: (ws: Workspace, config: ReturnType<typeof Config.parse>) => globTool(ws, config),
   grep: (ws: Workspace, config: ReturnType<typeof Config.parse>) => grepTool(ws, config),
 } satisfies Record<string, (ws: Workspace, config: ReturnType<typeof Config.parse>) => Tool>
@@ -232,7 +233,7 @@ describe('edit_file', () => {
   })
   it('loses no edit when two come at once', async () => {
     put('f', Array.from({ length: 20 }, (_, i) => `<${i}>`).join('\n'))
-    const tool = editFileTool(new Workspace({ protectedPaths: () => [] }), Config.parse({}))
+    const tool = editFileTool(new Workspace({ protectedPaths: () => [] }), Config.parse({}), inLine())
     await Promise.all(Array.from({ length: 20 }, (_, i) => tool.execute({ path: 'f', old_text: `<${i}>`, new_text: `[${i}]` } as never, { session: { id: `s${i}`, cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c', signal: new AbortController().signal, outputDir: outside, progress: () => {} })))
     expect(get('f')).toBe(Array.from({ length: 20 }, (_, i) => `[${i}]`).join('\n'))
   })
