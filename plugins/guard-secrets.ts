@@ -1,7 +1,7 @@
 /**
  * Shows a guard: no `.env`, key or credential file through any tool. A path is refused by its name, as it is written and as its links resolve; a command by the
  * names in it; lines of such files are left out of what `grep` and `glob` find (on the way in, so that no later handler sees them).
- * A guard by names is a seat belt, not a wall: a command can build a name at run time (`cat .*`, `$x`), and only the sandbox stops that.
+ * A guard by names is a seat belt, not a wall: a command can build a name at run time (`cat .*`, `$x`), and only a sandbox stops that.
  */
 import { block, z, type Context } from 'harnessx'
 

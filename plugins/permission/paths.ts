@@ -57,7 +57,7 @@ function operandsOf(word: string): readonly string[] {
   return /^[/~.]/.test(bare) ? bare.split(':') : [bare]
 }
 
-/** The path in every folder it may be meant from, up to the first hole; a hole that could lead anywhere is left to the sandbox. */
+/** The path in every folder it may be meant from, up to the first hole; one that begins with a hole could lead anywhere and is left alone. */
 function placesOf(text: string, cwds: readonly string[]): readonly string[] {
   if (text === '' || text.startsWith(HOLE)) return []
   const absolute = /^[/~]/.test(text)

@@ -1,7 +1,7 @@
 /**
  * Which command a command starts: `env X=1 rm` starts `rm`, `sh -c "…"` a script, `find -exec` what follows. Pure; knows words only.
  * Where an option may or may not take a value, both readings are given: judging one command too many is harmless, one too few is not.
- * No list of programs that can start others is ever complete; the sandbox is the boundary, this is the seat belt.
+ * No list of programs that can start others is ever complete: this is the seat belt, only a sandbox is a boundary.
  */
 import { basename, HOLE, isOpen } from './word.js'
 

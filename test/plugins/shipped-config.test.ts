@@ -1,0 +1,24 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+
+const root = join(import.meta.dirname, '../..')
+const rows: { name: string; required: boolean }[] = parse(readFileSync(join(root, 'harness.config.yaml'), 'utf8')).plugins.map((row: string | { name: string; required?: boolean }) => typeof row === 'string' ? { name: row, required: false } : { required: false, ...row })
+
+describe('the shipped config', () => {
+  it('names the plugins in the order that is policy', () => {
+    expect(rows.map(({ name }) => name)).toEqual(['hook-log', 'audit', 'permission', 'guard-secrets', 'normalize-arguments', 'tool-errors', 'large-output', 'truncate', 'stats', 'time-context', 'tool-fs', 'tool-bash', 'model-openai', 'model-offline'])
+    expect(rows.filter(({ required }) => required).map(({ name }) => name)).toEqual(['permission', 'guard-secrets'])
+  })
+  it.each(rows.map(({ name }) => name))('finds %s, whose export says the same name and takes an empty config', async name => {
+    const file = [`plugins/${name}.ts`, `plugins/${name}/index.ts`].find(file => existsSync(join(root, file)))!
+    const module = await import(join(root, file))
+    expect([module.name, typeof module.apply]).toEqual([name, 'function'])
+    expect((await module.Config?.['~standard'].validate({}))?.issues).toBeUndefined()
+  })
+  it('stands in the catalogue, every row of it', () => {
+    const catalogue = readFileSync(join(root, 'plugins/README.md'), 'utf8')
+    for (const { name } of rows) expect(catalogue).toContain(`\n## ${name}\n`)
+  })
+})
