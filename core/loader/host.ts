@@ -226,10 +226,10 @@ export class PluginHost {
   }
   async #reload(entries: readonly Hosted[], changed: readonly string[], report: Report): Promise<void> {
     if (entries.length === 0) return
+    const groups = this.#groups(entries, changed)
     try {
       await this.#together(entries, changed, report)
     } catch (error) {
-      const groups = this.#groups(entries, changed)
       for (const group of groups) {
         if (groups.length === 1) this.#failedTogether(group, changed, error, report)
         else await this.#together(group, changed, report).catch(reason => { this.#failedTogether(group, changed, reason, report) })
@@ -297,8 +297,9 @@ export class PluginHost {
     let groups = entries.map(entry => [entry])
     for (const file of changed) {
       const reached = this.#importer.affected([file])
-      const [joined, apart] = [groups.filter(group => group.some(({ spec, tried }) => reached.has(spec.from) || tried.has(file))), groups.filter(group => !group.some(({ spec, tried }) => reached.has(spec.from) || tried.has(file)))]
-      groups = joined.length > 0 ? [joined.flat(), ...apart] : apart
+      const joins = (group: readonly Hosted[]) => group.some(({ spec, tried }) => reached.has(spec.from) || tried.has(file))
+      const joined = groups.filter(joins).flat()
+      if (joined.length > 0) groups = [joined, ...groups.filter(group => !joins(group))]
     }
     return groups
   }
