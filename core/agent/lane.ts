@@ -5,6 +5,7 @@
  *
  * Invariants: one turn at a time; session-start and session-end once each, and the end only after the start; what a run asked for always gets a result.
  */
+import { setMaxListeners } from 'node:events'
 import { enter, leave, current, type Activity } from '../kernel/async-context.js'
 import type { Payload } from '../kernel/hooks.js'
 import { messageOf } from '../errors.js'
@@ -63,6 +64,7 @@ export class Lane {
     const { session } = this
     const job: Job = { order, stream: new RunStream(), controller: new AbortController(), activity: new TurnActivity(session.id) }
     if (this.#opened === 'new' && !this.#begun && !this.busy) for (const event of session.events) job.stream.push(event)      // the first lines of a new session belong to its first run
+    setMaxListeners(0, job.controller.signal)                          // each dispatch and call of the turn listens
     this.#jobs.push(job)
     const result = this.#tail.then(() => enter(job.activity, () => this.#turn(job)))
     this.#tail = result.then(() => {}, () => {})                      // a failure is the result's; the next turn runs all the same

@@ -32,8 +32,11 @@ export async function runTurn(ports: Ports, session: Session, input: TurnInput):
 
 async function begin(turn: Turn): Promise<TurnEnd> {
   const { prompt, source } = turn.input
-  turn.log({ type: 'turn-start', turn: turn.number, prompt, source })
-  await turn.tell('agent/turn-start', { prompt })
+  try {
+    turn.log({ type: 'turn-start', turn: turn.number, prompt, source })
+  } finally {
+    await turn.tell('agent/turn-start', { prompt })                                                 // its end is told in any case
+  }
   const messages = [userMessage(prompt, source)]
   if (source.kind !== 'user' && source.kind !== 'agent') return converse(turn, messages)             // nobody's prompt: a plugin speaks on its own account
   const submitted = await turn.ask('agent/user-prompt-submit', { prompt, messages })

@@ -13,12 +13,13 @@ import { Kernel, type Generation, type MountOptions } from '../../core/kernel/ke
 import { Log, type LogRecord } from '../../core/kernel/log.js'
 import { folder, type Folder } from './folder.js'
 
+/** Name and arguments, then id and unknown fields if they matter; a string of arguments goes as it is. */
+export type ScriptedCall = readonly [name: string, args: object | string, id?: string, extra?: RawToolCall['extra']]
 /** One reply of the script. `hang` waits for the abort after the chunks; `deaf` doesn't even notice that. */
 export interface ScriptedReply {
   readonly text?: string
   readonly reasoning?: string
-  /** Name and arguments; a string goes as it is. */
-  readonly calls?: readonly (readonly [name: string, args: object | string, id?: string, extra?: RawToolCall['extra']])[]
+  readonly calls?: readonly ScriptedCall[]
   readonly finish?: Finish
   readonly usage?: Usage
   readonly chunks?: readonly string[]
