@@ -91,7 +91,7 @@ export async function testAgent({ config, store: given }: { config?: Partial<Age
   let rows = 0
   const plugin: TestAgent['plugin'] = async (id, apply, options = {}) => {
     const generation = await kernel.mount({ name: id, apply }, { id, row: rows++, version: 1, config: {}, dataDir: own.at(`data/${id}`), ...options })
-    kernel.switch([generation])
+    try { kernel.switch([generation]) } catch (error) { await kernel.dispose(generation); throw error }
     return generation
   }
   onTestFinished(async () => {
