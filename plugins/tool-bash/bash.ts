@@ -48,16 +48,14 @@ export function bashTool(jobs: Jobs, shell: string, config: BashConfig): Tool {
       if (background) refuseTooMany(jobs.running(run.session.id), config.maxBackground)
       const output = new Output({ folder: () => run.outputDir, maxCharacters: config.maxCharacters, maxBytes: config.maxBytes })
       const job = await jobs.start(run.session.id, { shell, command, cwd: run.session.cwd, env: commandEnvironment(process.env, config.env) }, output)
-      void job.over.then(async () => output.close(background ? job.stopReason ?? endNote(await job.exited) : undefined))
       return background ? inBackground(job, timeout) : toItsEnd(job, run, timeout ?? config.timeout / 1000)
     },
   }
 }
 
 async function toItsEnd(job: Job, run: ToolRun, seconds: number): Promise<ToolOutput> {
-  const stop = (reason: string): void => { void job.stop(reason) }
-  const onAbort = (): void => { stop('stopped, because the turn was') }
-  const limit = setTimeout(() => { stop(timedOut(seconds)) }, seconds * 1000)
+  const onAbort = (): void => { void job.stop('stopped, because the turn was') }
+  const limit = setTimeout(() => { void job.stop(timedOut(seconds)) }, seconds * 1000)
   const progress = setInterval(progressOf(job, run), PROGRESS_MS)
   run.signal.addEventListener('abort', onAbort)
   if (run.signal.aborted) onAbort()                                       // while it was started
@@ -81,6 +79,7 @@ async function inBackground(job: Job, seconds: number | undefined): Promise<Tool
     const limit = setTimeout(() => { void job.stop(timedOut(seconds)) }, seconds * 1000)
     void job.exited.then(() => { clearTimeout(limit) })
   }
+  void job.over.then(async () => job.output.close(job.stopReason ?? endNote(await job.exited)))
   return `[started in the background: pid ${job.pid}. Its output goes to "${job.output.file}", at the end the exit code. To stop it: kill -- -${job.pid}]`
 }
 
@@ -93,6 +92,7 @@ async function conclude(job: Job): Promise<ToolOutput> {
   const remaining = await job.remaining()
   const printed = await job.output.ends()
   job.output.seal()
+  void job.over.then(() => job.output.close())
   return report({ printed, file: job.output.file, failure: job.output.failure, ending, stopped, remaining: stopped ? [] : remaining })
 }
 

@@ -3,7 +3,6 @@
  * Pure, and linear in the length of the text.
  */
 // CSI; OSC, DCS, APC, PM and SOS up to their end; any other escape; C0 and C1 controls but tab, line feed and carriage return.
-// eslint-disable-next-line no-control-regex
 const INVISIBLE = /\u001b\[[0-?]*[ -/]*[@-~]?|\u001b[\]PX^_][^\u0007\u001b\n]*(?:\u0007|\u001b\\)?|\u001b[ -/]*[0-~]?|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
 
 export function cleanText(text: string): string {

@@ -58,13 +58,13 @@ export class Output {
   }
   /** A stream is at its end. */
   end(stream: Stream): void { this.#show(stream, this.#open[stream].decoder.decode()) }
-  /** Everything up to now: lines that are still open count as they stand. */
+  /** Everything up to now: lines that are still open count as they stand. What is missing in the middle is in the file. */
   async ends(): Promise<ReturnType<HeadTail['ends']>> {
     for (const stream of ['stdout', 'stderr'] as const) {
       this.#pass(stream, this.#open[stream].text)
       this.#open[stream].text = ''
     }
-    await this.#writing
+    await (this.#shown.length > this.#options.maxCharacters ? this.makeFile() : this.#writing)
     return this.#shown.ends()
   }
 

@@ -26,7 +26,8 @@ export async function findFiles(workspace: WorkspaceService, run: ToolRun, path:
 
   const { fixed, rest } = splitPattern(pattern)
   const folder = await workspace.resolve(run.session, fixed.startsWith('/') ? fixed : join(start, fixed), 'read')
-  const ignore = options.ignore.filter(name => !pattern.includes(name)).map(name => `**/${name}/**`)
+  const named = pattern.split(/[/{},]/)
+  const ignore = options.ignore.filter(name => !named.includes(name)).map(name => `**/${name}/**`)
   const found = await glob(rest, { cwd: folder, ignore, dot: true, followSymbolicLinks: false, expandDirectories: false, signal: options.signal })
   options.signal.throwIfAborted()
   return { files: found.filter(file => !leadsOut(file)).sort().map(file => join(folder, file)), shown }

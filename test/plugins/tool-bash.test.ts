@@ -83,6 +83,11 @@ describe('what the model reads', () => {
     expect(content).toContain('characters left out')
     expect(readFileSync(fileNamed(content), 'utf8')).toBe(`${Array.from({ length: 100_000 }, (_, i) => i + 1).join('\n')}\n`)
   })
+  it('keeps a file whenever something is left out, also when only the marks of streams make it too long', async () => {
+    const { content } = await bash({ command: 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do printf "%060d\\n" $i; sleep 0.03; echo e >&2; sleep 0.03; done' }, { config: { maxCharacters: 1000 } })
+    expect(content).toContain('characters left out')
+    expect(readFileSync(fileNamed(content), 'utf8').split('\n')).toHaveLength(27)
+  })
   it('makes no file for a short output', async () => {
     await bash({ command: 'echo short' })
     expect(existsSync(join(dir, 'out'))).toBe(false)
