@@ -33,17 +33,32 @@ export interface GraphOptions {
 /** Where a module finds the modules of its own time. The live one and a staged one hold them; an old one only remembers what others still hold. */
 class Snapshot {
   readonly #seen: Map<string, WeakRef<ModuleRecord>>
-  held: Map<string, ModuleRecord> | undefined
-  constructor(live: ReadonlyMap<string, ModuleRecord>, held: Map<string, ModuleRecord>) {
-    this.#seen = new Map([...live].map(([file, record]) => [file, record.weak]))
-    this.held = held
+  #held: Map<string, ModuleRecord> | undefined
+  /** Changed, or reached by a change, and not needed so far: to be built anew by whoever asks. */
+  readonly #stale: Set<string>
+  constructor(live: ReadonlyMap<string, ModuleRecord>, staged: Map<string, ModuleRecord>, affected: ReadonlySet<string>) {
+    this.#seen = weak(live)
+    this.#held = staged
+    this.#stale = new Set([...affected].filter(file => !staged.has(file)))
   }
-  get(file: string): ModuleRecord | undefined { return this.held?.get(file) ?? this.#seen.get(file)?.deref() }
+  get(file: string): ModuleRecord | undefined {
+    return this.#stale.has(file) ? undefined : this.#held?.get(file) ?? this.#seen.get(file)?.deref()
+  }
+  /** A module that was imported late takes its place: among those in use, among those that are being built, or in the memory of an old time. */
   add(record: ModuleRecord): void {
-    this.held?.set(record.file, record)
+    this.#stale.delete(record.file)
+    this.#held?.set(record.file, record)
     this.#seen.set(record.file, record.weak)
   }
+  /** What it holds is what is in use. */
+  begin(live: Map<string, ModuleRecord>): void { this.#held = live }
+  /** Others come into use: from now on it only remembers. */
+  end(): void {
+    for (const [file, ref] of weak(this.#held ?? new Map())) this.#seen.set(file, ref)
+    this.#held = undefined
+  }
 }
+const weak = (records: ReadonlyMap<string, ModuleRecord>) => new Map([...records].map(([file, record]) => [file, record.weak]))
 
 class ModuleRecord implements Version {
   readonly file: string
@@ -69,11 +84,14 @@ class ModuleRecord implements Version {
   }
 }
 
+/** One count for the process, so that no two scripts have the same name. */
+let versions = 0
+
 export class ModuleGraph {
   readonly #options: GraphOptions
   readonly #resolver: Resolver
   readonly #live = new Map<string, ModuleRecord>()
-  #snapshot = new Snapshot(new Map(), this.#live)
+  #snapshot = new Snapshot(new Map(), this.#live, new Set())
   /** Paths that lead to a file of another real path: links, entries in linked folders. */
   readonly #links = new Map<string, string>()
   /** Changed files that no committed load has taken in yet. */
@@ -82,7 +100,6 @@ export class ModuleGraph {
   readonly #native = new Map<string, Promise<object>>()
   /** The last text that was compiled. */
   #compiled: { readonly file: string; readonly source: string; readonly compiled: Compiled } | undefined
-  #versions = 0
   #checked = false
   tried: ReadonlySet<string> = new Set()
 
@@ -101,7 +118,7 @@ export class ModuleGraph {
     const staged = new Map<string, ModuleRecord>()
     const known = (file: string) => affected.has(file) ? undefined : this.#live.get(file)
     const roots = new Map(entries.map(entry => [entry, this.#entry(entry, files, known, staged)]))
-    const snapshot = new Snapshot(this.#live, staged)
+    const snapshot = new Snapshot(this.#live, staged, affected)
     this.#begin(staged, snapshot)
 
     const modules = new Map<string, Namespace>()
@@ -192,7 +209,7 @@ export class ModuleGraph {
       throw new HarnessError('module_not_found', `${this.#options.shown(file)} can not be read: ${messageOf(cause)}`, { place: { file }, cause })
     }
     const old = this.#live.get(file)
-    const version = ++this.#versions
+    const version = ++versions
     if (file.endsWith('.json')) return jsonModule(file, source, version, this.#options.shown(file))
     return new ModuleRecord(file, source, version, old?.source === source && old.compiled ? old.compiled : this.#compile(file, source))
   }
@@ -221,11 +238,11 @@ export class ModuleGraph {
   }
 
   #commit(staged: Map<string, ModuleRecord>, snapshot: Snapshot): void {
+    this.#snapshot.end()
     for (const [file, record] of staged) { this.#live.set(file, record); this.#dirty.delete(file) }
     for (const file of this.#dirty) if (!this.#live.has(this.#links.get(file) ?? file) || staged.has(this.#links.get(file) ?? file)) this.#dirty.delete(file)
-    this.#snapshot.held = undefined
     this.#snapshot = snapshot
-    snapshot.held = this.#live
+    snapshot.begin(this.#live)
     for (const record of this.#live.values()) record.snapshot = snapshot
     staged.clear()                                          // whoever keeps the answer of a load must not keep its versions
   }
@@ -312,7 +329,10 @@ export class ModuleGraph {
         const staged = new Map<string, ModuleRecord>()
         this.#prepare(target.file, files, file => snapshot.get(file), staged)
         this.#begin(staged, snapshot)
-        for (const fresh of staged.values()) snapshot.add(fresh)
+        for (const fresh of staged.values()) {
+          snapshot.add(fresh)
+          if (snapshot === this.#snapshot) this.#dirty.delete(fresh.file)
+        }
       }
       return this.#evaluate(snapshot.get(target.file)!)
     }

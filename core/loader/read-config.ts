@@ -36,7 +36,7 @@ export interface ConfigInForce {
   readonly notes: readonly Problem[]
   /** Every text that was read, by file: what the watcher compares with. */
   readonly texts: ReadonlyMap<string, string>
-  /** Where modules that were not found would have been: when one appears, the config is to be read again. */
+  /** Where modules, and `.env` files, that were not found would have been: when one appears, the config is to be read again. */
   readonly looked: readonly string[]
 }
 
@@ -49,7 +49,7 @@ export function readConfig(options: ReadOptions): ConfigInForce {
 
 /** The same with every problem, for `hx config check`. */
 export function checkConfig({ located, places, env, trust, extra = [], without = [] }: ReadOptions): Omit<ConfigInForce, 'config'> & { readonly config: Config | undefined; readonly problems: readonly Problem[] } {
-  const texts = new Map<string, string>()
+  const texts = new Map<string, string>(), looked: string[] = []
   const layers = located.layers.map(file => {
     ask(trust, { kind: 'config', file })
     const text = readText(file)
@@ -60,14 +60,14 @@ export function checkConfig({ located, places, env, trust, extra = [], without =
   const environment = located.layers.reduce<Env>((below, file) => {
     const beside = join(dirname(file), '.env')
     const text = trust.allows({ kind: 'env', file: beside }) ? readIfThere(beside) : undefined
-    if (text === undefined) return below
+    if (text === undefined) { looked.push(beside); return below }
     texts.set(beside, text)
     return { ...below, ...parseEnvFile(text) }
   }, {})
   const resolved = withEnvFile(env, environment as Record<string, string>)
-  if (!parsed.config) return { ...parsed, entries: [], env: resolved, texts, looked: [] }
+  if (!parsed.config) return { ...parsed, entries: [], env: resolved, texts, looked }
 
-  const files = new Files(), problems: Problem[] = [], notes = [...parsed.notes], looked: string[] = []
+  const files = new Files(), problems: Problem[] = [], notes = [...parsed.notes]
   if (located.note !== undefined) notes.push({ file: located.file, message: located.note })
   const entries = withExtra(switchedOff(parsed.config.plugins, without), extra).map((row, index): EntrySpec => {
     const found = entryFile(row, places.installation, files)
