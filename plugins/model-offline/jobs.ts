@@ -23,7 +23,7 @@ export function jobOf(task: Task, tools: Toolbox): Job {
     case 'write': return single(`write ${task.path}`, tools.call('write', { path: task.path, content: task.content }), ({ content }) => sentence(content), 'a tool that writes files')
     case 'replace': return single(`replace "${cut(task.from, 40)}" with "${cut(task.to, 40)}" in ${task.path}`, tools.call('edit', { path: task.path, from: task.from, to: task.to, all: true }, ['path', 'from', 'to']), ({ content }) => sentence(content), 'a tool that edits files')
     case 'run': return commandJob(`run \`${task.command}\``, task.command, tools, ({ content }) => ran(task.command, content))
-    case 'delete': return commandJob(`run \`${task.command}\` to delete ${task.what}`, task.command, tools, () => `I deleted ${task.what}.`)
+    case 'delete': return commandJob(`delete ${task.what}`, task.command, tools, () => `I deleted ${task.what}.`)
     case 'make-folder': return commandJob(`make the folder ${task.path}`, `mkdir -p '${task.path.replaceAll("'", `'\\''`)}'`, tools, () => `The folder ${task.path} is there.`)
     case 'time': return commandJob('ask for the time', 'date', tools, ({ content }) => `It is ${printed(content).text || 'a time that the command did not print'}.`)
     case 'talk': return talk(task.about === 'hello' ? `Hello! ${abilities(tools)}` : task.about === 'thanks' ? 'You are welcome.' : abilities(tools))
@@ -86,7 +86,6 @@ function searchJob({ text, where }: { readonly text: string; readonly where?: st
     if (!hits) return `Nothing in ${where ?? 'the workspace'} contains "${cut(text, 60)}".`
     return `"${cut(text, 60)}" is in ${count(hits.lines.length, 'line')}:\n${hits.lines.slice(0, 8).map(line => `  ${cut(line, 160)}`).join('\n')}${hits.lines.length > 8 ? `\n  and ${hits.lines.length - 8} more` : ''}${hits.more ? `\n  (${hits.more})` : ''}`
   }, 'a tool that searches files', true)
-
 }
 
 function commandJob(doing: string, command: string, tools: Toolbox, report: (result: Result) => string): Job {

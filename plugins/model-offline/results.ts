@@ -51,7 +51,7 @@ function details(path: string, body: string): string[] {
   return [
     ...(headings.length > 0 ? [`its title is "${cut(headings[0]!, 80)}"`] : []),
     ...(prose === undefined ? [] : [`it begins: "${cut(prose, 140)}"`]),
-    ...(headings.length > 1 ? [`its sections are ${some(headings.slice(1), 6)}`] : []),
+    ...(headings.length > 1 ? [`sections: ${some(headings.slice(1), 6)}`] : []),
   ]
 }
 
@@ -75,7 +75,7 @@ export function printed(content: string): { readonly text: string; readonly end:
 export const proposal = (content: string): string | undefined => /did you mean "([^"]+)"\?/.exec(content)?.[1]
 
 const withoutNote = (content: string): string => content.replace(/^note: plugin "[^\n]*\n/, '')
-export const count = (n: number, thing: string): string => `${n.toLocaleString('en-US')} ${thing}${n === 1 ? '' : thing === 'match' ? 'es' : 's'}`.replace('matchs', 'matches')
+export const count = (n: number, thing: string): string => `${n.toLocaleString('en-US')} ${thing}${n === 1 ? '' : 's'}`
 export const cut = (text: string, length: number): string => [...text].length > length ? `${[...text].slice(0, length - 1).join('')}…` : text
 /** The first of a list in a sentence, and how many are left. */
 export const some = (items: readonly string[], most: number): string => `${items.slice(0, most).map(item => cut(item, 100)).join(', ')}${items.length > most ? ` and ${items.length - most} more` : ''}`

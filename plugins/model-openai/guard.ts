@@ -7,6 +7,8 @@ import { ModelError } from 'harnessx'
 
 export interface Limits { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number }
 const LINE = 1_000_000, JSON_BODY = 8_000_000, ERROR_BODY = 64_000
+/** After `[DONE]` the end of the body is waited for so long, because only then the connection can serve the next request. */
+const DRAIN_MS = 250, DRAIN_PIECES = 8
 
 export class Guard {
   /** The endpoint began to answer as it should. */
@@ -45,8 +47,9 @@ export class Guard {
   /** The `data:` lines of a stream, whole and in order. Comments, ids and event names say nothing here; a name could even send the SDK another way. */
   async *#events(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
     const decoder = new TextDecoder(), encoder = new TextEncoder()
-    let rest = '', held = false
+    let rest = '', held = false, after = 0
     for await (const bytes of this.#read(body)) {
+      if (this.ended) { if (++after > DRAIN_PIECES) return; continue }
       const piece = decoder.decode(bytes, { stream: true })
       if (!held && !/[\r\n]/.test(piece)) { this.#bound(rest += piece); continue }                   // no line ended: nothing is scanned twice
       const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/)
@@ -55,11 +58,12 @@ export class Guard {
       let out = ''
       for (const line of lines) {
         this.#bound(line)
-        if (/^data: ?\[DONE\]/.test(line)) { this.ended = true; yield encoder.encode(out); return }
+        if (/^data: ?\[DONE\]/.test(line)) { this.ended = true; break }
         if (line === '' || line.startsWith('data')) out += `${line}\n`
       }
       if (out) yield encoder.encode(out)
     }
+    if (this.ended) return
     const last = (rest + decoder.decode()).replace(/\r$/, '')
     if (/^data: ?\[DONE\]/.test(last)) this.ended = true
     else if (isWhole(last)) yield encoder.encode(`${last}\n\n`)
@@ -92,18 +96,21 @@ export class Guard {
     const reader = body.getReader()
     try {
       for (;;) {
-        const { done, value } = await this.#within(reader.read())
-        if (done) return
-        yield value
+        const read = await this.#within(reader.read())
+        if (!read || read.done) return
+        yield read.value
       }
     } finally {
       await reader.cancel().catch(() => {})                                                        // it failed already: that is what the reader of this saw
     }
   }
-  async #within<T>(work: Promise<T>): Promise<T> {
+  /** The result of one wait; nothing when the reply was complete already and only the end of the body did not come. */
+  async #within<T>(work: Promise<T>): Promise<T | undefined> {
     let timer: NodeJS.Timeout | undefined
-    const ms = this.idleMs
-    const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(this.#fail('timeout', `sent nothing for ${ms / 1000} s`, true)), ms) })
+    const ms = this.ended ? DRAIN_MS : this.idleMs
+    const late = new Promise<undefined>((resolve, reject) => {
+      timer = setTimeout(() => { if (this.ended) resolve(undefined); else reject(this.#fail('timeout', `sent nothing for ${ms / 1000} s`, true)) }, ms)
+    })
     try { return await Promise.race([work, late]) } finally { clearTimeout(timer) }
   }
   #bound(line: string): void {

@@ -34,7 +34,7 @@ describe('the offline model', () => {
     const { replies, calls, answer } = play('Read README.md and list src/*.js', name => name === 'read_file' ? README : 'src/a.js\nsrc/b.js')
     expect(textOf(replies[0]!.message)).toBe('This is the embedded offline model: fixed rules, no network. I read README.md and list src/*.js.')
     expect(calls).toEqual([['read_file {"path":"README.md"}', 'glob {"pattern":"src/*.js"}']])
-    expect(answer).toBe('- README.md has 11 lines; its title is "Demo project"; it begins: "A tiny project to try things on."; its sections are Install, Use.\n- src/*.js matches 2 files: src/a.js, src/b.js.')
+    expect(answer).toBe('- README.md has 11 lines; its title is "Demo project"; it begins: "A tiny project to try things on."; sections: Install, Use.\n- src/*.js matches 2 files: src/a.js, src/b.js.')
   })
   it('says what was blocked and does not repeat it', () => {
     const { calls, answer } = play('Try to run sudo ls', () => BLOCKED)

@@ -115,8 +115,17 @@ describe('a reply', () => {
 
   it('ends at [DONE] although the connection stays open', async () => {
     const server = await scripted([{ chunks: [delta({ content: 'x' }, 'stop'), DONE], hang: 2 }])
+    const began = performance.now()
     expect((await ask(at(server.url).model)).reply.finish).toBe('stop')
+    expect(performance.now() - began).toBeLessThan(2000)
     await server.requests[0]!.ended
+  })
+
+  it('leaves its connection to the next request', async () => {
+    const server = await scripted(['1', '2', '3', '4', '5'])
+    const { model } = at(server.url)
+    for (let i = 0; i < 5; i++) await ask(model)
+    expect(new Set(server.requests.map(request => request.clientPort)).size).toBeLessThanOrEqual(2) // fetch itself alternates between two when they come at once
   })
 
   it('drops the calls of a reply that was cut by its length, and says so when nobody set a limit', async () => {

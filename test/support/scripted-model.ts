@@ -64,6 +64,8 @@ export interface ScriptedRequest {
   method: string
   path: string
   headers: IncomingHttpHeaders
+  /** The client's port: requests of one connection have the same. */
+  clientPort: number
   /** The body's very bytes. */
   raw: Buffer
   /** The body, parsed; undefined when it is no JSON. `any`, because a test reads into whatever was sent. */
@@ -162,7 +164,7 @@ export async function startScriptedModel(script: Script = [], options: { models?
 function recorded(incoming: IncomingMessage, raw: Buffer, response: ServerResponse): ScriptedRequest {
   let body: unknown
   try { body = JSON.parse(raw.toString('utf8')) } catch { body = undefined }                       // recorded as bytes only
-  const request: ScriptedRequest = { method: incoming.method ?? '', path: incoming.url ?? '', headers: incoming.headers, raw, body, aborted: false, ended: Promise.resolve() }
+  const request: ScriptedRequest = { method: incoming.method ?? '', path: incoming.url ?? '', headers: incoming.headers, clientPort: incoming.socket.remotePort ?? 0, raw, body, aborted: false, ended: Promise.resolve() }
   request.ended = new Promise(resolve => response.once('close', () => { request.aborted = !response.writableFinished; resolve() }))
   return request
 }
