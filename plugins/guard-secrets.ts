@@ -23,6 +23,7 @@ const SECRETS: readonly string[] = [
 const HARMLESS = /\.(?:example|sample|template|dist|defaults?|pub)$|\/(?:process|import\.meta)\.env$/
 /** Arguments whose text is content, not a name. */
 const CONTENT = /^(?:content|contents|text|old_?text|new_?text|old_?string|new_?string|query|regex|prompt|message|description)$/i
+const COMMAND_KEY = /^(?:command|cmd)$/i
 const PATH_KEY = /path|file|dir|folder|source|target|dest/i
 /** Names that a wildcard in a command might mean. */
 const SAMPLES = ['.env', '.env.local', '.envrc', '.npmrc', '.netrc', '.pypirc', '.pgpass', '.git-credentials', '.ssh', '.aws', 'id_rsa', 'id_ed25519', 'credentials', 'credentials.json']
@@ -32,9 +33,9 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
 
   ctx.on('agent/pre-tool-use', async ({ call, session }) => {
     for (const { key, text } of stringsIn(call.arguments)) {
-      const found = key === 'command' ? wordsOf(text).find(word => isSecret(word) || mayMeanSecret(word)) : isName(call.name, key, text) && (isSecret(text) || mayMeanSecret(text)) ? text : undefined
+      const found = COMMAND_KEY.test(key) ? wordsOf(text).find(word => isSecret(word) || mayMeanSecret(word)) : isName(call.name, key, text) && (isSecret(text) || mayMeanSecret(text)) ? text : undefined
       if (found !== undefined) return block(refusal(found))
-      if (key !== 'command' && PATH_KEY.test(key) && isSecret(await realPath(text))) return block(refusal(text))
+      if (PATH_KEY.test(key) && isSecret(await realPath(text))) return block(refusal(text))
     }
     return undefined
 

@@ -3,8 +3,8 @@
 /** Never, whoever asks: what ends the machine, changes who one is, or switches this very policy off. */
 export const DENY: readonly string[] = [
   'rm -rf /', 'sudo', 'shutdown', 'reboot', 'mkfs', 'dd if=*',
-  'su', 'doas', 'pkexec', 'halt', 'poweroff', 'init 0', 'init 6', 'systemctl poweroff', 'systemctl reboot', 'systemctl halt', 'mkfs.*', 'wipefs', 'dd of=/dev/*', '> /dev/sd*', '> /dev/nvme*', '> /dev/disk*',
+  'sudoedit', 'su', 'doas', 'pkexec', 'run0', 'halt', 'poweroff', 'init 0', 'init 6', 'systemctl poweroff', 'systemctl reboot', 'systemctl halt', 'mkfs.*', 'wipefs', 'dd of=/dev/*', '> /dev/sd*', '> /dev/nvme*', '> /dev/disk*',
   'hx', 'harnessx',
 ]
 /** Only when a person says yes. */
-export const ASK: readonly string[] = ['rm *', 'chmod 777 *', '> /etc/*', 'unlink *', 'shred *', 'find * -delete', 'chmod 0777 *', 'chmod a+rwx *', 'chmod ugo+rwx *', 'chmod +rwx *']
+export const ASK: readonly string[] = ['rm *', 'chmod 777 *', '> /etc/*', 'unlink *', 'shred *', 'find * -delete', 'at *', 'batch', 'crontab *', 'chmod 0777 *', 'chmod a+rwx *', 'chmod ugo+rwx *', 'chmod +rwx *']

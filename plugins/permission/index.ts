@@ -64,8 +64,8 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
   })
 
   async function judge({ session, call }: Payload<'agent/pre-tool-use'>): Promise<Pick<Judgement, 'kind' | 'reason'>> {
-    const { command } = call.arguments
-    return typeof command === 'string' ? judgeCommand(command, policy, whereIn(ctx, session)) : judgePaths(session, call)
+    const command = commandOf(call)
+    return command === undefined ? judgePaths(session, call) : judgeCommand(command, policy, whereIn(ctx, session))
   }
   async function judgePaths(session: SessionView, call: ToolCall): Promise<Pick<Judgement, 'kind' | 'reason'>> {
     const where = whereIn(ctx, session)
@@ -94,6 +94,13 @@ const whereIn = (ctx: Context, session: SessionView): Where => async (path, mode
   }
 }
 
+/** What a shell tool would run, whatever the tool's name: a text, or the words of one command. */
+function commandOf({ arguments: { command, cmd } }: ToolCall): string | undefined {
+  const given = command ?? cmd
+  if (Array.isArray(given)) return given.map(word => `'${String(word).replaceAll("'", `'\\''`)}'`).join(' ')
+  return typeof given === 'string' ? given : undefined
+}
+
 const PATH_KEY = /^(?:path|paths|file|files|file_?(?:path|name)|dir|directory|folder|cwd|root|source|destination|dest|target)$/i
 
 /** The paths in a call's arguments, and the fixed part of a pattern of `glob` and `grep`. A tool that names them otherwise has to resolve them itself, as all should. */
@@ -107,7 +114,7 @@ const fixedPart = (pattern: string): string => {
   return (at < 0 ? parts : parts.slice(0, at)).join('/') || (pattern.startsWith('/') ? '/' : '')
 }
 
-const shown = ({ name, arguments: args }: ToolCall): string => `${name}(${typeof args.command === 'string' ? args.command : JSON.stringify(args)})`
+const shown = (call: ToolCall): string => `${call.name}(${commandOf(call) ?? JSON.stringify(call.arguments)})`
 
 const MAX = 500
 /** What a model wrote must not steer the terminal of the person who is asked. */

@@ -22,8 +22,8 @@ export interface SimpleCommand {
 export interface Reading { readonly commands: readonly SimpleCommand[]; readonly unclear: readonly string[] }
 
 const MAX_LENGTH = 65_536, MAX_COMMANDS = 50, MAX_DEPTH = 8, MAX_CWDS = 8
-/** Builtins that evaluate their words as arithmetic or as a variable's subscript, where a quoted `$(…)` runs after all. */
-const EVALUATING = new Set(['let', 'test', '[', 'printf', 'read', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'mapfile', 'readarray', 'wait'])
+/** Builtins that evaluate words as arithmetic or as a variable's subscript, where a quoted `$(…)` runs after all; the second only with `-v`. */
+const EVALUATING = new Set(['let', 'read', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'mapfile', 'readarray', 'wait']), EVALUATING_V = new Set(['test', '[', 'printf'])
 
 export function readCommand(source: string): Reading {
   const reader = new Reader()
@@ -108,7 +108,7 @@ class Reader {
     const [name] = words
     if (name === undefined) return
     if (isOpen(name)) return void this.unclear.add(`the command itself is only known when it runs (${readable(name)})`)
-    if (EVALUATING.has(name)) this.#literal(words)
+    if (EVALUATING.has(name) || (EVALUATING_V.has(name) && words.includes('-v'))) this.#literal(words)
     this.#move(words)
     const outer = this.#inner
     this.#inner = true

@@ -24,7 +24,7 @@ const SPOKEN = new Set(['watch', 'parallel', 'ssh', 'tmux']), FED = new Set(['xa
 const RUNNERS: Readonly<Record<string, RegExp>> = { npm: /^(?:exec|x)$/, pnpm: /^(?:exec|dlx)$/, yarn: /^(?:exec|dlx)$/, bun: /^x$/, uv: /^run$/, pipx: /^run$/, poetry: /^run$/, bundle: /^exec$/ }
 /** Options whose value a shell runs: of any program, and of some. */
 const SCRIPT_OPTION = /^--(?:to-command|checkpoint-action=exec|rsh|use-compress-program|exec|pager|upload-pack|receive-pack|split-string)(?:=|$)/
-const SCRIPT_OPTIONS: Readonly<Record<string, RegExp>> = { env: /^-[a-z0i]*S/, su: /^(?:-c|--command)/, runuser: /^(?:-c|--command)/, script: /^(?:-c|--command)/, flock: /^(?:-c|--command)/, git: /^-x/ }
+const SCRIPT_OPTIONS: Readonly<Record<string, RegExp>> = { env: /^-[a-z0i]*S/, su: /^(?:-c|--command)/, runuser: /^(?:-c|--command)/, script: /^(?:-c|--command)/, flock: /^(?:-c|--command)/, git: /^-x/, mapfile: /^-C/, readarray: /^-C/, compgen: /^-[a-zA-Z]*C/ }
 const INTERPRETERS = /^(?:python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl[\d.]*|ruby[\d.]*|php[\d.]*|lua[\d.]*|[gmn]?awk|tclsh|expect|osascript|vim?|ex)$/
 /** Code that starts other programs; a name alone (`src/system.js`) is none. */
 const STARTS_PROGRAMS = /\b(?:system|popen\d?|subprocess|child_process|execSync|spawn(?:Sync)?|exec[lv]p?e?|shell_exec|passthru|proc_open|getline|do shell script)\b|:!|%x|\bqx\b/, CODE = /[\s("'`!]/
@@ -36,6 +36,8 @@ export function innerOf(words: readonly string[], stdin: string | undefined): re
   if (name === 'source' || name === '.') return sourced(rest, stdin)
   if (name === 'eval') return script(rest.filter((word, i) => i > 0 || word !== '--').join(' '))
   if (name === 'trap') return script(rest.find(word => !word.startsWith('-')) ?? '')
+  if (name === 'alias') return rest.flatMap(word => script(word.slice(word.indexOf('=') + 1)))
+  if (name === 'hash') return starts(rest, 0)                                                                   // `hash -p /usr/bin/sudo ls`
   if (name === 'command' && /^-p?[vV]/.test(rest[0] ?? '')) return []                                          // only tells what it would run
   if (name === 'find' || name === 'fd' || name === 'fdfind') return executed(rest)
   const inner = rest.flatMap((word, i) => SCRIPT_OPTION.test(word) || SCRIPT_OPTIONS[name]?.test(word) ? script(valueOf(word, rest[i + 1])) : [])
@@ -106,4 +108,4 @@ function gitRuns(rest: readonly string[]): readonly Inner[] {
 
 const script = (source: string): readonly Inner[] => isOpen(source) ? [{ kind: 'unclear', reason: 'part of a script is only known when it runs' }] : source.trim() === '' ? [] : [{ kind: 'script', source }]
 /** The value of an option in its three spellings: `-c V`, `-cV`, `--command=V`. */
-const valueOf = (option: string, next = ''): string => option.startsWith('--') ? (option.includes('=') ? option.slice(option.lastIndexOf('=', option.startsWith('--checkpoint') ? undefined : option.indexOf('=')) + 1) : next) : /^-[a-z0i]*?[cSx](.+)$/s.exec(option)?.[1] ?? next
+const valueOf = (option: string, next = ''): string => option.startsWith('--') ? (option.includes('=') ? option.slice(option.lastIndexOf('=', option.startsWith('--checkpoint') ? undefined : option.indexOf('=')) + 1) : next) : /^-[a-z0i]*?[cCSx](.+)$/s.exec(option)?.[1] ?? next

@@ -74,7 +74,11 @@ describe('permission', () => {
     const shell = { module: { name: 'other-shell', apply: (ctx: import('../../core/api.js').Context) => { ctx.tools.register({ name: 'run_it', description: 'Runs it.', parameters: { type: 'object' }, execute: (args: { command: string }) => { ran.push(args.command); return 'ran' } } as never) } } }
     const host = await pluginHost([{ module: permission }, shell])
     expect((await host.call('run_it', { command: 'sudo ls' })).read).toContain("'sudo' is on the deny list")
-    expect(ran).toEqual([])
+    expect((await host.call('run_it', { cmd: 'sudo ls' })).read).toContain("'sudo' is on the deny list")
+    expect((await host.call('run_it', { command: ['sudo', 'ls'] })).read).toContain("'sudo' is on the deny list")
+    expect((await host.call('run_it', { command: ['sh', '-c', "echo 'a'; sudo ls"] })).read).toContain("'sudo' is on the deny list")
+    expect((await host.call('run_it', { command: ['echo', "it's; sudo"] })).read).toBe('ran')
+    expect(ran).toHaveLength(1)
   })
 
   it('adds the rules of the config to its own, or takes their place', async () => {

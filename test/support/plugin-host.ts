@@ -32,6 +32,8 @@ export interface PluginHost {
   /** Mounts another version of a row and switches it in for the old one. */
   reload(id: string, row: Row): Promise<void>
   unload(id: string): Promise<void>
+  /** What is registered, by whom: `hook id`, `tool id`. */
+  registered(): readonly string[]
 }
 
 export async function pluginHost(rows: readonly Row[], options: { files?: Readonly<Record<string, string>>; protectedPaths?: (cwd: string) => string[] } = {}): Promise<PluginHost> {
@@ -92,6 +94,7 @@ export async function pluginHost(rows: readonly Row[], options: { files?: Readon
       mounted.set(id, next)
       await drop(old)
     },
+    registered: () => [...kernel.hooks.list().flatMap(({ hook, handlers }) => handlers.map(({ plugin }) => `${hook} ${plugin}`)), ...agent.tools.list().map(({ name, plugin }) => `${name} ${plugin}`), ...agent.commands.list().map(({ name, plugin }) => `/${name} ${plugin}`)].sort(),
     unload: async id => {
       kernel.switch([], [mounted.get(id)!])
       await drop(mounted.get(id)!)
