@@ -23,13 +23,6 @@ import { Services } from './services.js'
 export type { Generation } from './generation.js'
 export type { Leak } from './leaks.js'
 
-export interface KernelOptions {
-  readonly log: Log
-  /** Told what a plugin left behind, up to 100 ms after it was disposed. */
-  readonly leaked?: ((leaks: readonly Leak[]) => void) | undefined
-  /** Told when a running plugin asks for or offers something: `settle` may have work. */
-  readonly changed?: (() => void) | undefined
-}
 export interface MountOptions {
   readonly id: string
   readonly row: number
@@ -58,19 +51,18 @@ export class Kernel {
   readonly hooks: Dispatcher
   /** A scope of core itself, before all plugins: for core's own handlers. */
   readonly core: Scope
-  /** See KernelOptions. */
-  leaked: (leaks: readonly Leak[]) => void
-  changed: () => void
+  /** Set by the host. Told what a plugin left behind, up to 100 ms after it was disposed. */
+  leaked: (leaks: readonly Leak[]) => void = () => {}
+  /** Set by the host. Told when a running plugin asks for or offers something: `settle` may have work. */
+  changed: () => void = () => {}
   readonly #owners = new Owners()
   readonly #services = new Services()
   readonly #contexts: Contexts
   readonly #releases: Releases
   readonly #mounted = new Set<Generation>()
 
-  constructor({ log, leaked = () => {}, changed = () => {} }: KernelOptions) {
+  constructor({ log }: { readonly log: Log }) {
     this.log = log
-    this.leaked = leaked
-    this.changed = changed
     this.hooks = new Dispatcher(this.#owners, ({ level, plugin, message, ...fields }) => { log.write(level, message, fields, plugin) })
     this.#contexts = new Contexts(log)
     this.#releases = new Releases((plugin, versions) => { log.write('warn', `plugin "${plugin}": ${versions} unloaded ${versions === 1 ? 'version is' : 'versions are'} still in memory; something outside ctx holds on to it (a raw timer, a listener, a cache)`, undefined, plugin) })

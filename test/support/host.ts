@@ -34,6 +34,7 @@ export function testHost(files: Readonly<Record<string, string>> = {}, { drainMs
   const host = new PluginHost({ kernel: base.kernel, importer, dataDir: id => made.at(`data/${id}`), drainMs: () => drainMs, mountMs })
   const events: string[] = []
   for (const event of ['loaded', 'unloaded', 'reloaded', 'failed'] as const) host.on(event, (value: HostEvents[typeof event]) => { events.push(`${event} ${value.id}`) })
+  host.on('leaked', leak => { base.leaks.push(leak) })
   onTestFinished(() => host.stop(500))
 
   const entries: TestHost['entries'] = (...list) => list.map((item, row) => {

@@ -30,7 +30,8 @@ export interface TestKernel {
 export function testKernel(): TestKernel {
   const log = new Log(), lines: LogRecord[] = [], leaks: Leak[] = []
   log.sink(record => { lines.push(record) })
-  const kernel = new Kernel({ log, leaked: found => { leaks.push(...found) } })
+  const kernel = new Kernel({ log })
+  kernel.leaked = found => { leaks.push(...found) }
   declareHooks(kernel.hooks)
   // A registry as the agent's are: one owner to a name.
   const numbers = kernel.registry<number>('number', (entry, present) => { throw new HarnessError('already_registered', `number "${entry.slot}" of plugin "${entry.owner.id}" belongs to plugin "${present.owner.id}"`) })
