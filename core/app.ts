@@ -23,7 +23,7 @@ import type { Located } from './loader/locate.js'
 import { readConfig, type ConfigInForce } from './loader/read-config.js'
 import type { Trust } from './loader/trust.js'
 import type { Watcher } from './loader/watcher.js'
-import type { Places } from './places.js'
+import type { Installation, Places } from './places.js'
 import { VERSION } from './version.js'
 
 export interface AppOptions {
@@ -116,7 +116,7 @@ export class App {
     })
     this.#agent = createAgent({ kernel: this.#kernel, store: this.#store, memoryStore: this.#memory, workspace, config: agentConfig(config), cwd })
     this.#kernel.service('keys', () => ({ get: name => this.#config.env[name] }))
-    this.#importer = new ModuleImporter({ builtins: { harnessx: api }, trust, base: dirname(options.located.file), native: places.installation.built ? [places.installation.plugins] : [], log })
+    this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log)
     this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => this.#config.config.reload.drainMs })
   }
 
@@ -243,6 +243,11 @@ export class App {
       try { listener(event) } catch (error) { this.#options.log.error(`a listener of the app failed: ${messageOf(error)}`) }
     }
   }
+}
+
+/** The one importer of plugins: it answers `harnessx` with this very instance. */
+export function importerFor({ built, plugins }: Installation, trust: Trust, base: string, log: Log): ModuleImporter {
+  return new ModuleImporter({ builtins: { harnessx: api }, trust, base, native: built ? [plugins] : [], log })
 }
 
 const readOptions = ({ located, places, env, trust, plugins, without }: AppOptions) => ({ located, places, env, trust, extra: plugins ?? [], without: without ?? [] })

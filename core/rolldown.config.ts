@@ -11,12 +11,12 @@ const plugins = readdirSync(join(root, 'plugins'), { withFileTypes: true }).flat
 
 /**
  * One build: the command, the door for plugins, the kit for tests and each shipped plugin, with what they share in chunks, so that there is one instance of everything.
- * Pure JavaScript is bundled, since reading 200 small files is most of a cold start; native and WebAssembly packages stay outside.
+ * Pure JavaScript is bundled, since reading 200 small files is most of a cold start; native packages and one that looks for its own file stay outside.
  */
 export default defineConfig({
   input: { cli: join(root, 'core/cli/main.ts'), api: join(root, 'core/api.ts'), testing: join(root, 'core/testing.ts'), ...Object.fromEntries(plugins) },
   platform: 'node',
-  external: [/^node:/, 'oxc-transform', 'sh-syntax'],
+  external: [/^node:/, 'oxc-transform', 'write-file-atomic'],
   resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
   output: { dir: join(root, 'dist'), format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js', cleanDir: true, sourcemap: false },
   logLevel: 'warn',

@@ -1,26 +1,27 @@
 /** `hx config check|schema`: the file against its schema, plugins against theirs; nothing is started. */
 import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import * as api from '../api.js'
+import { z } from 'zod'
+import { importerFor } from '../app.js'
 import { at, HarnessError, messageOf } from '../errors.js'
 import { Log } from '../kernel/log.js'
 import type { Problem } from '../loader/config.js'
 import { configJsonSchema } from '../loader/config-schema.js'
-import { ModuleImporter } from '../loader/importer.js'
+import type { ModuleImporter } from '../loader/importer.js'
 import type { EntrySpec } from '../loader/entry.js'
 import { validateConfig } from '../loader/plugin-config.js'
 import { checkModule } from '../loader/plugin-module.js'
 import { checkConfig } from '../loader/read-config.js'
 import { trustFolders, type Trust } from '../loader/trust.js'
-import { places, type Installation } from '../places.js'
+import { places } from '../places.js'
 import { appOptions, find } from './connect.js'
 import type { Io } from './io.js'
 
 export async function check(io: Io): Promise<number> {
   const found = find(io)
-  const { located, trust, env } = await appOptions(io, found)
+  const { located, trust, env, log } = await appOptions(io, found)
   const { entries, problems, notes } = checkConfig({ located, places: found.places, env, trust })
-  const importer = importerFor(found.places.installation, trust, dirname(located.file))
+  const importer = importerFor(found.places.installation, trust, dirname(located.file), log)
   const wrong = [...problems]
   for (const entry of entries) if (entry.enabled) wrong.push(...await problemsOf(entry, importer))
   if (io.json) io.line({ ok: wrong.length === 0, problems: wrong.map(({ file, line, column, message }) => ({ file, line, column, message })) })
@@ -53,7 +54,7 @@ async function problemsOf(entry: EntrySpec, importer: ModuleImporter): Promise<P
 /** The config schemas of the plugins that the installation ships, by name. */
 async function shippedSchemas(): Promise<Record<string, object>> {
   const { installation } = places()
-  const importer = importerFor(installation, trustFolders([installation.root]), installation.root)
+  const importer = importerFor(installation, trustFolders([installation.root]), installation.root, new Log())
   const names = [...new Set(readdirSync(installation.plugins, { withFileTypes: true }).filter(entry => entry.isDirectory() || /\.[jt]s$/.test(entry.name)).map(entry => basename(entry.name).replace(/\.[jt]s$/, '')))].sort()
   const schemas: Record<string, object> = {}
   for (const name of names) {
@@ -61,10 +62,7 @@ async function shippedSchemas(): Promise<Record<string, object>> {
     if (file === undefined) continue
     const loaded = await importer.load([file])
     const { Config } = loaded.modules.get(file)!
-    if (Config instanceof api.z.ZodType) schemas[name] = api.z.toJSONSchema(Config, { io: 'input', unrepresentable: 'any' })
+    if (Config instanceof z.ZodType) schemas[name] = z.toJSONSchema(Config, { io: 'input', unrepresentable: 'any' })
   }
   return schemas
-}
-function importerFor(installation: Installation, trust: Trust, base: string): ModuleImporter {
-  return new ModuleImporter({ builtins: { harnessx: api }, trust, base, native: installation.built ? [installation.plugins] : [], log: new Log() })
 }

@@ -4,7 +4,7 @@
  * One way out: what a command returns is the exit code, what it throws is said once.
  */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { HarnessError } from '../errors.js'
+import { didYouMean, HarnessError } from '../errors.js'
 import { VERSION } from '../version.js'
 import { Io, type Globals } from './io.js'
 
@@ -14,7 +14,11 @@ let exitCode = 0
 
 /** Binds a command to the function of its file; the file is imported when the command runs. */
 function does(command: Command, work: () => Promise<Work>): Command {
-  return command.action(async (...given: unknown[]) => {
+  return command.allowExcessArguments().action(async (...given: unknown[]) => {
+    const [extra] = command.args.slice(command.registeredArguments.length)
+    if (extra !== undefined && !command.registeredArguments.at(-1)?.variadic) {
+      throw new HarnessError('usage', command.commands.length > 0 ? `unknown command "${extra}"${didYouMean(extra, command.commands.map(one => one.name()))}; see "hx ${command.name()} --help"` : `"hx ${command.name()}" takes no "${extra}"; see "hx ${command.name()} --help"`)
+    }
     io.globals = command.optsWithGlobals<Globals>()
     exitCode = await (await work())(io, ...given.slice(0, -1))
   })
@@ -76,23 +80,23 @@ const sessions = does(addCommand(program, 'sessions', 'sessions: list and read t
 does(addCommand(sessions, 'list', 'sessions, newest first'), async () => (await import('./sessions.js')).list)
 does(addCommand(sessions, 'show <id>', 'one session, readable, or its log lines with --json'), async () => (await import('./sessions.js')).show)
 
-const config = addCommand(program, 'config', 'the config file: check it, print its schema')
+const config = addCommand(program, 'config', 'the config file: check it, print its schema').helpCommand(false)
 does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)
 does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors'), async () => (await import('./config.js')).schema)
 
 does(addCommand(program, 'init', 'write a harness.config.yaml here'), async () => (await import('./init.js')).init)
 
-program.action(() => { program.outputHelp() })
-config.action(() => { config.outputHelp() })
 
 async function main(argv: readonly string[]): Promise<number> {
   io.globals = { json: argv.includes('--json') }           // known before the line is parsed, so that its own errors are JSON too
   try {
+    if (argv.length === 0) { program.outputHelp(); return 0 }
     await program.parseAsync(argv, { from: 'user' })
     return exitCode
   } catch (error) {
     if (!(error instanceof CommanderError)) return io.fail(error)
     if (error.exitCode === 0) return 0                      // --help, --version
+    if (error.code === 'commander.help') return 2           // a group without its command: its help was the answer
     return io.fail(new HarnessError('usage', `${error.message.replace(/^error: /, '').replace(/\n\(?|\)$/g, ' ').trim()}; see "hx --help"`, { cause: error }))
   }
 }
