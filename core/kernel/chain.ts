@@ -6,7 +6,7 @@
 import { HarnessError, messageOf } from '../errors.js'
 import { enter } from './async-context.js'
 import { adopt, freeze, isFrozenWrite, Wrong } from './frozen.js'
-import { type Asker, Ended, Frame, Misuse, type Run } from './frame.js'
+import { Act, type Asker, Ended, Frame, Misuse, type Run } from './frame.js'
 import type { Handler } from './handler.js'
 import { isThenable } from './limits.js'
 import { flatten } from './report.js'
@@ -47,15 +47,39 @@ export async function decide(run: Run, asker: Asker, from: number, payload: unkn
   return verdict.value
 }
 
-/** around: the value of the handlers from `from` on and the act inside them, or what they threw. Goes to the asker too. */
+/**
+ * around: the value of the handlers from `from` on and the act inside them, or what they threw; goes to the asker too.
+ * What `next()` threw passes unchanged and is not the handler's fault; what a handler throws itself is the act's failure.
+ */
 export async function around(run: Run, asker: Asker, from: number, payload: unknown, now: number): Promise<unknown> {
+  const { rule, handlers } = run
   try {
     let opinion: Opinion | undefined
     for (let at = from; opinion === undefined; at++) {
-      const handler = run.handlers[at]
+      const handler = handlers[at]
       if (run.stopped) throw run.stopped.reason
-      if (handler === undefined) opinion = { value: freeze(await act(run, payload)) }
-      else if (handler.wants(run.tool)) opinion = await stand(run, handler, at + 1, payload, now)
+      if (handler === undefined) opinion = { value: freeze(await perform(run, payload)) }
+      else if (handler.wants(run.tool)) {
+        const frame = new Frame(run, handler), later = at + 1
+        try {
+          let own = frame.call(now, payload, change => next(run, frame, change, payload, (changed, time) => around(run, frame, later, changed, time)))
+          if (isThenable(own)) own = await run.pending.settle(run, frame, own)
+          frame.end()
+          if (frame.misuse) throw frame.misuse
+          const none = own === undefined || own === null
+          if (none) await frame.rest                                             // core awaits what the handler didn't, and rethrows what it swallowed
+          opinion = none || own === frame.opinion?.value ? frame.opinion : rule.read(own, payload, undefined, handler.owner.id)
+        } catch (error) {
+          frame.end()
+          if (error !== frame.thrown?.error && !run.stopped) failed(run, handler, error)
+          throw error
+        } finally {
+          if (frame.rest && !frame.settled) {
+            run.act?.abort(new HarnessError('aborted', `plugin "${handler.owner.id}" no longer waits for it`))
+            await frame.rest.catch(dropped)
+          }
+        }
+      }
       now = performance.now()
     }
     asker.rested(opinion, now)
@@ -82,33 +106,14 @@ export async function tell(run: Run, payload: unknown): Promise<void> {
   }
 }
 
-/** One handler around the later ones and the act. What `next()` threw passes unchanged and is not its fault; what it throws itself is the act's failure. */
-async function stand(run: Run, handler: Handler, later: number, payload: unknown, now: number): Promise<Opinion | undefined> {
-  const frame = new Frame(run, handler)
-  try {
-    let own = frame.call(now, payload, change => next(run, frame, change, payload, (changed, time) => around(run, frame, later, changed, time)))
-    if (isThenable(own)) own = await run.pending.settle(run, frame, own)
-    frame.end()
-    if (frame.misuse) throw frame.misuse
-    if (own === undefined || own === null) await frame.rest                      // rethrows what the handler swallowed
-    return own === undefined || own === null || own === frame.opinion?.value ? frame.opinion : run.rule.read(own, payload, undefined, handler.owner.id)
-  } catch (error) {
-    frame.end()
-    if (error !== frame.thrown?.error && !run.stopped) failed(run, handler, error)
-    throw error
-  } finally {
-    if (frame.rest && !frame.settled) {
-      run.act?.abort(new HarnessError('aborted', `plugin "${handler.owner.id}" no longer waits for it`))
-      await frame.rest.catch(dropped)
-    }
+/** The act, in the async context of who began the dispatch. */
+async function perform(run: Run, payload: unknown): Promise<unknown> {
+  if (!run.inner) return undefined
+  const act = run.act = new Act(run)
+  try { return await enter(run, run.inner, payload, act) } finally {
+    run.act = undefined
+    run.pending.ended(act)
   }
-}
-/** The act, in the async context of who began the dispatch. Its signal is aborted with the dispatch's, and when the handlers around it end without waiting for it (a timeout). */
-async function act(run: Run, payload: unknown): Promise<unknown> {
-  if (!run.signal) return run.inner && enter(run, run.inner, payload)
-  const { signal } = run.act = new AbortController()
-  run.pending.follow(run)
-  try { return await (run.inner && enter(run, run.inner, Object.freeze({ ...payload as object, signal }))) } finally { run.act = undefined }
 }
 
 /** What a handler's `next` does: checks how it is used, stops the clock, and lets the later ones go on. */
@@ -139,9 +144,9 @@ function misused(frame: Frame, what: string): Promise<never> {
 const dropped = (): void => {}
 
 /** The default of a plugin's own decide or amend hook. */
-async function defaultOf(run: Run, inner: (payload: unknown) => unknown, payload: unknown): Promise<Opinion> {
+async function defaultOf(run: Run, inner: NonNullable<Run['inner']>, payload: unknown): Promise<Opinion> {
   try {
-    const own = await enter(run, inner, payload)
+    const own = await enter(run, inner, payload, new Act(run))
     if (own !== undefined && own !== null) return { ...run.rule.read(own, payload, undefined, ''), plugin: undefined }
   } catch (error) {
     run.stop(error)

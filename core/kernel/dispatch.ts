@@ -7,7 +7,7 @@ import { HarnessError, nearest, type Place, show } from '../errors.js'
 import { current, enclosing, enter } from './async-context.js'
 import { callSite, type Locate } from './call-site.js'
 import { around, decide, tell } from './chain.js'
-import { Run } from './frame.js'
+import { type Act, Run } from './frame.js'
 import { adopt, freeze } from './frozen.js'
 import { GateTimeout } from './gate.js'
 import { checkRegistration, Handler, type HandlerFunction, type HookInfo, misfit, type Options } from './handler.js'
@@ -17,22 +17,23 @@ import type { Owners, Scope } from './owners.js'
 import { Pending } from './pending.js'
 import { type Listing, Registry } from './registry.js'
 import { flatten, type Report } from './report.js'
-import type { Rule, Verdict } from './rules.js'
+import type { Opinion, Rule, Trace, Verdict } from './rules.js'
 
 export type { HandlerInfo, HookInfo } from './handler.js'
 export type { Report } from './report.js'
 export type { Trace, Verdict } from './rules.js'
 
-/** `inner`: the act of an around hook; the default of a plugin's own decide or amend hook. `check`: a sentence when a value doesn't fit where it goes. */
-export interface DispatchOptions {
-  readonly inner?: ((payload: never) => unknown) | undefined
+export interface DispatchOptions<K extends HookName> {
+  /** The act of an around hook. Give it `act.signal`, which is also aborted when a handler around it has given up waiting. */
+  readonly inner?: ((payload: Payload<K>, act: Pick<Act, 'signal'>) => unknown) | undefined
+  /** A sentence when a value that a handler gave doesn't fit where it goes. */
   readonly check?: ((value: unknown) => string | undefined) | undefined
 }
-/** Dispatches a plugin's own hook. */
+/** Dispatches a plugin's own hook. `inner` is the act of an around hook, or the default of a decide or amend one. */
 export type Fire = (payload: object, inner?: (payload: object) => unknown) => Promise<unknown>
 /** What the dispatcher looks at in a payload; the rest is for the rules and handlers. */
 interface Envelope { readonly signal?: unknown; readonly call?: { readonly name?: string } }
-type Input = { readonly inner: ((payload: unknown) => unknown) | undefined; readonly check: ((value: unknown) => string | undefined) | undefined }
+type Input = { readonly inner: ((payload: unknown, act: Act) => unknown) | undefined; readonly check: ((value: unknown) => string | undefined) | undefined }
 
 export class Dispatcher {
   readonly #report: (report: Report) => void
@@ -81,8 +82,8 @@ export class Dispatcher {
     return async (payload, inner) => {
       if (owner.stage === 'staged') throw new HarnessError('hook_invalid', `plugin "${owner.id}": hook "${hook}" can be fired once apply has ended, not before`)
       if (owner.stage === 'disposed') throw new HarnessError('stale_context', `plugin "${owner.id}" is unloaded; its hook "${hook}" is gone`)
-      const verdict = await this.#dispatch(hook, rule, ownPayload(hook, payload), { inner: inner as Input['inner'], check: undefined })
-      return verdict.value
+      const { value } = await this.#dispatch(hook, rule, ownPayload(hook, payload), { inner: inner as Input['inner'], check: undefined })
+      return value
     }
   }
 
@@ -120,7 +121,7 @@ export class Dispatcher {
    * decide and amend never reject because of a handler. around rejects with what the act or a handler threw. All reject with `signal.reason` when the payload's signal is aborted;
    * a watch that begins afterwards is told in full, since it is the news of the end.
    */
-  dispatch<K extends HookName>(hook: K, payload: Payload<K>, how: { inner?: (payload: Payload<K>) => unknown; check?: (value: unknown) => string | undefined } = {}): Promise<Verdict<HookOf<K>['next']>> {
+  dispatch<K extends HookName>(hook: K, payload: Payload<K>, how: DispatchOptions<K> = {}): Promise<Verdict<HookOf<K>['next']>> {
     const rule = this.#rule(hook)
     if (rule === undefined) return Promise.reject(new HarnessError('hook_unknown', `hook "${hook}" is not defined`))
     return this.#dispatch(hook, rule, payload, { inner: how.inner as Input['inner'], check: how.check }) as Promise<Verdict<HookOf<K>['next']>>
@@ -168,15 +169,15 @@ export class Dispatcher {
     try { listing = await taken } catch (error) {
       if (!(error instanceof GateTimeout) || rule.kind !== 'decide') throw error
       const plugin = error.plugins.join(', ')
-      const trace = [{ plugin, kind: 'hook_failed', reason: error.why }]
-      return { ...rule.refuse?.(plugin, error.why, 'hook_failed') ?? rule.start(payload), trace }
+      return verdict(rule.refuse?.(plugin, error.why, 'hook_failed') ?? rule.start(payload), [{ plugin, kind: 'hook_failed', reason: error.why }])
     }
     return this.#begin(listing, hook, rule, payload, signal, input)
   }
   async #begin(listing: Listing<Handler>, hook: string, rule: Rule, payload: unknown, signal: AbortSignal | undefined, { inner, check }: Input): Promise<Verdict> {
     try {
       signal?.throwIfAborted()
-      if (rule.guarded && rule.refuse) for (const [id, cause] of this.#absent) return { ...rule.refuse(id, cause, 'guard_inactive'), trace: [{ plugin: id, kind: 'guard_inactive', reason: cause }] }
+      if (rule.guarded && rule.refuse) for (const [id, cause] of this.#absent) return verdict(rule.refuse(id, cause, 'guard_inactive'), [{ plugin: id, kind: 'guard_inactive', reason: cause }])
+      if (listing.values.length === 0 && inner === undefined) return verdict(rule.start(payload))
       freeze(payload)
       const run = new Run({ hook, rule, handlers: listing.values, holding: listing.owners, tool: (payload as Envelope).call?.name, signal, inner, check, pending: this.#pending, report: this.#report }, current())
       try {
@@ -186,7 +187,7 @@ export class Dispatcher {
         throw run.stopped ? run.stopped.reason : error
       } finally { run.end() }
       if (run.stopped) throw run.stopped.reason
-      return { ...run.opinion ?? rule.start(payload), trace: run.trace ?? [] }
+      return verdict(run.opinion ?? rule.start(payload), run.trace)
     } finally { this.#handlers.release(listing) }
   }
 
@@ -227,6 +228,10 @@ export class Dispatcher {
     this.#report({ level: 'error', plugin: handler.owner.id, hook: handler.hook, what: 'failed', message: `plugin "${handler.owner.id}": its handler of "${handler.hook}" failed: ${flat.message}`, error: flat })
   }
 }
+
+const NONE: readonly Trace[] = Object.freeze([])
+/** Written out: a spread would cost as much as a handler. */
+const verdict = ({ value, plugin, failure, answer, context }: Opinion, trace: readonly Trace[] = NONE): Verdict => ({ value, plugin, failure, answer, context, trace })
 
 /** Names of other tools in one spelling: case and separators don't count. */
 const fold = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '')

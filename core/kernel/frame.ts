@@ -34,7 +34,25 @@ export interface Asker {
   /** around: it threw instead. */
   failed(error: unknown, now: number): void
 }
-type Inner = (payload: unknown) => unknown
+type Inner = (payload: unknown, act: Act) => unknown
+
+/** What the act of an around hook gets beside the payload. */
+export class Act {
+  /** Kept by pending. */
+  index = -1
+  readonly run: Run
+  #controller: AbortController | undefined
+  constructor(run: Run) { this.run = run }
+  /** Aborted with the signal of the dispatch, and when the handlers around the act end without waiting for it (a timeout). Made when first read. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      this.run.pending.begun(this)
+    }
+    return this.#controller.signal
+  }
+  abort(reason: unknown): void { this.#controller?.abort(reason) }
+}
 
 export interface RunInput {
   readonly hook: string
@@ -65,7 +83,7 @@ export class Run implements Activity, Asker {
   parent: Activity | undefined
   trace: Trace[] | undefined = undefined
   /** around: the act that runs. */
-  act: AbortController | undefined = undefined
+  act: Act | undefined = undefined
   opinion: Opinion | undefined = undefined
   #stopped: { readonly reason: unknown } | undefined = undefined
 
@@ -92,7 +110,6 @@ export class Run implements Activity, Asker {
   failed(): void {}                                                              // the promise of the chain says it
   log(trace: Trace): void { (this.trace ??= []).push(trace) }
   end(): void {
-    this.pending.unfollow(this)
     this.handlers = []
     this.holding = undefined
     leave(this)
@@ -114,6 +131,8 @@ export class Frame implements Activity, Asker {
   /** around: what `next()` threw. */
   thrown: { readonly error: unknown } | undefined = undefined
   misuse: Misuse | undefined = undefined
+  /** Kept by pending. */
+  index = -1
   /** Ends the call from outside; there once the handler awaits. */
   expire: ((error: unknown) => void) | undefined = undefined
   /** Time that the whole process stood still: it is the handler's own in the figures, but doesn't count against its limit. */

@@ -34,7 +34,7 @@ export interface Member {
 
 export class Owners {
   readonly #members: Member[] = []
-  readonly #calls = new Map<Owner, number>()
+  readonly #calls = new WeakMap<Owner, number>()
   #drains: { readonly owner: Owner; readonly done: () => void }[] = []
 
   attach(member: Member): void { this.#members.push(member) }
@@ -69,15 +69,15 @@ export class Owners {
   /** Runs `work` as a call of `owner`: on its account and counted as in flight until it ends. */
   async call<R>(owner: Owner, work: () => R | PromiseLike<R>): Promise<R> {
     const activity: Activity = { owner, parent: current() }
-    this.#count(owner, 1)
+    this.#calls.set(owner, this.#running(owner) + 1)
     try { return await enter(activity, work) } finally {
       leave(activity)
-      this.#count(owner, -1)
+      this.#calls.set(owner, this.#running(owner) - 1)
       this.settle()
     }
   }
   /** Calls of it that run, and dispatches in flight that hold it. */
-  inFlight(owner: Owner): number { return this.#members.reduce((sum, member) => sum + member.holds(owner), this.#calls.get(owner) ?? 0) }
+  inFlight(owner: Owner): number { return this.#members.reduce((sum, member) => sum + member.holds(owner), this.#running(owner)) }
   idle(owner: Owner): boolean { return this.inFlight(owner) === 0 }
   /** Resolves once the owner is idle. Bounding the wait is the caller's. */
   drained(owner: Owner): Promise<void> {
@@ -105,11 +105,7 @@ export class Owners {
     }
   }
 
-  #count(owner: Owner, by: 1 | -1): void {
-    const calls = (this.#calls.get(owner) ?? 0) + by
-    if (calls > 0) this.#calls.set(owner, calls)
-    else this.#calls.delete(owner)
-  }
+  #running(owner: Owner): number { return this.#calls.get(owner) ?? 0 }
   #publish(owners: readonly Owner[]): void {
     const changed = new Set(owners)
     for (const member of this.#members) member.publish(changed)

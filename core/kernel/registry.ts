@@ -29,7 +29,8 @@ export class Registry<T> implements Member {
   readonly #gated: (slot: string) => boolean
   readonly #all = new Map<string, Set<Entry<T>>>()
   readonly #seen = new Map<string, Listing<T>>()
-  readonly #held = new Set<Listing<T>>()
+  /** Replaced, while dispatches still walk them. */
+  readonly #past = new Set<Listing<T>>()
   readonly #closed = new Map<string, readonly Closed<T>[]>()
   readonly #empty: Listing<T> = { slot: '', entries: [], values: [], owners: new Set(), holds: 0 }
   #ordered: readonly Entry<T>[] | undefined
@@ -83,8 +84,8 @@ export class Registry<T> implements Member {
   /** What is seen of the slot now, not held. */
   look(slot: string): Listing<T> { return this.#seen.get(slot) ?? this.#empty }
   release(listing: Listing<T>): void {
-    if (listing === this.#empty || --listing.holds > 0) return
-    this.#held.delete(listing)
+    if (--listing.holds > 0) return
+    this.#past.delete(listing)
     this.#owners.settle()
   }
   /** Is there anything a call would meet: an entry, or a closed gate? */
@@ -103,7 +104,7 @@ export class Registry<T> implements Member {
   }
   holds(owner: Owner): number {
     let count = 0
-    for (const listing of this.#held) if (listing.owners.has(owner)) count += listing.holds
+    for (const listing of [...this.#seen.values(), ...this.#past]) if (listing.owners.has(owner)) count += listing.holds
     return count
   }
   close(gate: Gate): () => void {
@@ -141,7 +142,7 @@ export class Registry<T> implements Member {
     } finally { this.release(listing) }
   }
   #hold(listing: Listing<T>): Listing<T> {
-    if (listing !== this.#empty && listing.holds++ === 0) this.#held.add(listing)
+    listing.holds++
     return listing
   }
   #remove(entry: Entry<T>): void {
@@ -152,6 +153,8 @@ export class Registry<T> implements Member {
   }
   #compile(slot: string): void {
     this.#ordered = undefined
+    const before = this.#seen.get(slot)
+    if (before && before.holds > 0) this.#past.add(before)
     const entries = [...this.#all.get(slot) ?? []].filter(({ owner }) => owner.stage === 'live').sort(byPlace)
     if (entries.length === 0) this.#seen.delete(slot)
     else this.#seen.set(slot, { slot, entries, values: entries.map(({ value }) => value), owners: new Set(entries.map(({ owner }) => owner)), holds: 0 })
