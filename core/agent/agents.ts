@@ -50,7 +50,10 @@ export class Agents implements AgentsService {
       const lane = await this.#lane(input)
       this.#assertRunning()
       if (lane.closing) continue
-      if (lane.session.archived) throw archived(lane.session.id)
+      if (lane.session.archived) {
+        if (!lane.busy) await this.#close(lane, 'closed')              // it was opened for nothing
+        throw new HarnessError('session_archived', `session "${lane.session.id}" is archived and takes no further prompt; start a new one`)
+      }
       return this.#start(lane, order)
     }
   }
@@ -95,13 +98,15 @@ export class Agents implements AgentsService {
     for (const activity of enclosing()) {
       if (activity instanceof TurnActivity && activity.session === input.session) throw new HarnessError('session_busy', `session "${input.session}": this prompt comes from inside its own turn, which can't wait for itself; let a stop handler continue the turn, or prompt from a timer`)
     }
-    const { prompt, maxSteps, signal, parent } = input
+    const { prompt, maxSteps, signal, parent, mode = 'default' } = input
+    if (maxSteps !== undefined && !(Number.isInteger(maxSteps) && maxSteps > 0)) throw new HarnessError('usage', `maxSteps must be a positive integer, received ${show(maxSteps)}`)
+    if (!STRICTEST_FIRST.includes(mode)) throw new HarnessError('usage', `mode must be one of ${STRICTEST_FIRST.join(', ')}, received ${show(mode)}`)
     const above = parent && this.#ports.approvals.person(parent.session)
     return {
       prompt, maxSteps, signal,
       source: input.source ?? (parent ? { kind: 'agent', id: parent.session } : { kind: 'user' }),
       model: nameOf(this.#ports.models.pick(input.model ?? this.#ports.config().model)),
-      mode: above ? stricter(above.mode, input.mode ?? above.mode) : input.mode ?? 'default',
+      mode: above ? stricter(above.mode, input.mode ?? above.mode) : mode,
       approver: input.approver ?? above?.approver,                    // who is asked for the outer turn is asked for the inner one
     }
   }
@@ -168,7 +173,6 @@ export class Agents implements AgentsService {
   }
 }
 
-const archived = (id: string): HarnessError => new HarnessError('session_archived', `session "${id}" is archived and takes no further prompt; start a new one`)
 /** A fork that has had no turn of its own. */
 function isFreshFork({ events: [header, ...events] }: SessionWriter): boolean {
   const fork = header?.type === 'session' ? header.forkOf : undefined

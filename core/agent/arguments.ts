@@ -57,10 +57,13 @@ export const clip = (text: string, chars: number): string => text.length > chars
 
 const toJsonSchema = (schema: z.ZodType): Record<string, Json> => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Record<string, Json>
 
-/** zod reads most of JSON Schema. Of what it can't express (if, not, …) the required names are checked here, and the rest is left to the tool. */
+/**
+ * zod reads most of JSON Schema. Of what it can't express (if, not, …) the required names are checked here, and the rest is left to the tool; so are patterns, since
+ * one that comes from elsewhere can keep V8 busy for minutes.
+ */
 function fromJsonSchema(json: Record<string, Json>): z.ZodType {
   try {
-    return z.fromJSONSchema(json as Parameters<typeof z.fromJSONSchema>[0])
+    return z.fromJSONSchema(JSON.parse(JSON.stringify(json), (key, value: unknown) => key === 'pattern' && typeof value === 'string' ? undefined : value) as Parameters<typeof z.fromJSONSchema>[0])
   } catch {                                                             // only ever "not supported"; that it is an object schema is checked above
     const required = Array.isArray(json.required) ? json.required.map(String) : []
     return z.looseObject({}).superRefine((value, context) => {

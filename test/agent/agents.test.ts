@@ -90,6 +90,8 @@ describe('a run', () => {
     const refusals: [object, string, RegExp][] = [
       [{ prompt: ' ' }, 'usage', /^a prompt must be a text that is not empty, received " "$/],
       [{ prompt: 'go', cwd: 'relative' }, 'usage', /^cwd must be the absolute path/],
+      [{ prompt: 'go', maxSteps: 0 }, 'usage', /^maxSteps must be a positive integer, received 0$/],
+      [{ prompt: 'go', mode: 'yolo' }, 'usage', /^mode must be one of plan, default, accept-edits, yes, received "yolo"$/],
       [{ prompt: 'go', model: 'nope/x' }, 'unknown_id', /^model "nope\/x" does not exist \(known: "scripted"\)$/],
       [{ prompt: 'go', session: 'nope' }, 'session_missing', /nope/],
     ]

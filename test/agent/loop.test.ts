@@ -179,6 +179,13 @@ describe('a request', () => {
   })
 })
 
+it('runs the calls of a reply whatever its finish reason says', async () => {
+  const { run, model, tools } = await testAgent()
+  await tools(look)
+  model.says({ calls: [['look', {}]], finish: 'stop' }, { text: 'done', finish: 'tool-calls' })
+  expect(await run('go')).toMatchObject({ reason: 'completed', text: 'done', stats: { toolCalls: 1 } })
+})
+
 describe('a reply that is not whole', () => {
   it('is truncated at its length limit: text stays, calls neither run nor stay', async () => {
     const { run, model, tools } = await testAgent()

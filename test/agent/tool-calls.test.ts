@@ -75,6 +75,12 @@ describe('arguments', () => {
     expect(read[0]).toContain('Unrecognized key: "more"')
     expect(read.slice(1)).toEqual(['tool c2: written', expect.stringContaining('x: is required'), 'tool c4: seen'])
   })
+  it('are not held against a pattern of a schema that came from elsewhere, which could take minutes', async () => {
+    const test = await testAgent()
+    await test.tools({ ...write, parameters: { type: 'object', properties: { pattern: { type: 'string', pattern: '^(a+)+$' } }, required: ['pattern'] } })
+    const { read } = await results(test, ['write', { pattern: `${'a'.repeat(40)}!` }], ['write', { pattern: 1 }])
+    expect(read).toEqual(['tool c1: written', expect.stringContaining('pattern: expected string, received number')])
+  })
   it('whatever they are, end in one answer', async () => {
     const test = await testAgent({ config: { maxSteps: 100_000 } })
     await test.tools(strict, look)
