@@ -40,7 +40,7 @@ export function replyTo(request: ModelRequest): Reply {
     message: { role: 'assistant', content: [text(say)], ...(toolCalls.length > 0 ? { toolCalls } : {}) },
     finish: toolCalls.length > 0 ? 'tool-calls' : 'stop',
     usage: { inputTokens: estimate(JSON.stringify([request.messages, request.tools])), outputTokens: estimate(say + toolCalls.map(call => call.arguments).join('')) },
-    model: 'rules',
+    model: 'offline/rules',
   }
 }
 

@@ -46,7 +46,8 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
     signal.removeEventListener('abort', abort)
     stop.abort()
   }
-  yield { kind: 'reply', reply: assembly.reply(guard.ended) }
+  const reply = assembly.reply(guard.ended)
+  yield { kind: 'reply', reply: { ...reply, model: `${to.id}/${reply.model ?? request.model}` } }        // the source of its message, by which wire.ts knows its own
 
   function translate(error: unknown): ModelError {
     const partial = assembly.text || undefined

@@ -56,7 +56,7 @@ describe('a reply', () => {
     expect(joined(deltas, 'text')).toBe('hello, world: 你好 👍🏽')
     expect(joined(deltas, 'reasoning')).toBe('thinking it over')
     expect(deltas.length).toBeGreaterThan(5)
-    expect(reply).toEqual({ message: { role: 'assistant', content: [text('hello, world: 你好 👍🏽')], reasoning: 'thinking it over' }, finish: 'stop', usage: { inputTokens: 9, outputTokens: 4, cachedTokens: 3, reasoningTokens: 2 }, model: 'm-2' })
+    expect(reply).toEqual({ message: { role: 'assistant', content: [text('hello, world: 你好 👍🏽')], reasoning: 'thinking it over' }, finish: 'stop', usage: { inputTokens: 9, outputTokens: 4, cachedTokens: 3, reasoningTokens: 2 }, model: 'x/m-2' })
   })
 
   it('reads the cache hits of DeepSeek', async () => {
@@ -88,7 +88,7 @@ describe('a reply', () => {
 
   it('passes over comments, event names and empty chunks', async () => {
     const server = await scripted([{ chunks: [': ping\n\n', 'event: thread.x\n', { choices: [], prompt_filter_results: [], id: '', model: '' }, delta({ content: 'ok' }), 'id: 7\nretry: 5\n\n', { choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } }, delta({}, 'stop'), DONE] }])
-    expect((await ask(at(server.url).model)).reply).toEqual({ message: { role: 'assistant', content: [text('ok')] }, finish: 'stop', usage: { inputTokens: 1, outputTokens: 2 }, model: 'm' })
+    expect((await ask(at(server.url).model)).reply).toEqual({ message: { role: 'assistant', content: [text('ok')] }, finish: 'stop', usage: { inputTokens: 1, outputTokens: 2 }, model: 'x/m' })
   })
 
   it('keeps a refusal as its text', async () => {
@@ -429,11 +429,11 @@ describe('a failure', () => {
   })
   it('no headers, a stalled body and an endless reply have their deadlines', async () => {
     const server = await scripted([{ hang: 'headers' }, { hang: 'body' }, { text: 'some text', deltaSize: 4, hang: 2 }, { text: 'x'.repeat(1000), deltaSize: 1, chunkMs: 20 }, { status: 500, hang: 'headers' }])
-    const { model } = at(server.url, { headersTimeout: '150ms', idleTimeout: '150ms', timeout: '400ms' })
-    expect(await failure(model)).toMatchObject({ kind: 'timeout', message: expect.stringContaining('did not begin to answer within 0.15 s') })
-    expect(await failure(model)).toMatchObject({ kind: 'timeout', message: expect.stringContaining('sent nothing for 0.15 s') })
+    const { model } = at(server.url, { headersTimeout: '500ms', idleTimeout: '300ms', timeout: '1s' })
+    expect(await failure(model)).toMatchObject({ kind: 'timeout', message: expect.stringContaining('did not begin to answer within 0.5 s') })
+    expect(await failure(model)).toMatchObject({ kind: 'timeout', message: expect.stringContaining('sent nothing for 0.3 s') })
     expect(await failure(model)).toMatchObject({ kind: 'timeout', partial: 'some' })
-    expect(await failure(model)).toMatchObject({ kind: 'timeout', message: expect.stringContaining('did not finish its reply within 0.4 s') })
+    expect(await failure(model)).toMatchObject({ kind: 'timeout', message: expect.stringContaining('did not finish its reply within 1 s') })
     await Promise.all(server.requests.map(request => request.ended))
   })
   it('a line of 50 MB and a reply of 100 MB are cut off', async () => {
@@ -446,7 +446,7 @@ describe('a failure', () => {
     expect(await failure(model)).toMatchObject({ kind: 'protocol', retryable: false, message: expect.stringContaining('line of more than') })
     const capped = await failure(model)
     expect(capped).toMatchObject({ kind: 'protocol', retryable: false, message: expect.stringContaining('characters in one reply') })
-    expect(performance.now() - began).toBeLessThan(8000)
+    expect(performance.now() - began).toBeLessThan(20_000)
     expect(process.memoryUsage().rss - before).toBeLessThan(400_000_000)                            // the server's own 50 MB string is in it
     await Promise.all(server.requests.map(request => request.ended))
   })
@@ -496,7 +496,7 @@ describe('an abort', () => {
     const began = performance.now()
     controller.abort()
     expect(await outcome).toMatchObject({ kind: 'aborted', retryable: false })
-    expect(performance.now() - began).toBeLessThan(200)
+    expect(performance.now() - began).toBeLessThan(1000)
     await server.requests[0]!.ended
     expect(server.requests[0]!.aborted).toBe(true)
     expect(listeners.size).toBe(0)
