@@ -1,6 +1,10 @@
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, statSync, writeFileSync, writeSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { execFile } from 'node:child_process'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { build } from 'rolldown'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Log, type LogRecord } from '../../core/kernel/log.js'
 import { Watcher, type WatchProblem } from '../../core/loader/watcher.js'
@@ -232,6 +236,32 @@ describe('the watcher', () => {
     writeFileSync(at.at('a.ts'), 'two')
     await sleep(100)
     expect(batches).toEqual([])
+  })
+
+  it('asks loaded files every second when the system gives it no more watches, and says so', async () => {
+    const at = folder({ 'a.ts': 'one' })
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    symlinkSync(join(root, 'node_modules'), at.at('node_modules'))
+    await build({ input: join(root, 'core/loader/watcher.ts'), platform: 'node', external: ['chokidar'], output: { file: at.at('watcher.mjs'), format: 'esm' }, logLevel: 'silent' })
+    const probe = at.write('probe.mjs', `
+      import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+      import 'chokidar'
+      import { Watcher } from './watcher.mjs'
+      const file = ${JSON.stringify(at.at('a.ts'))}
+      const open = []
+      try { for (;;) open.push(openSync('/dev/null')) } catch {}
+      let text = 'one', said = ''
+      const log = { debug() {}, info() {}, error() {}, warn(message) { said ||= message; for (const fd of open.splice(0)) closeSync(fd) } }
+      const watcher = new Watcher({ files: () => [file], text: () => text, changed: async () => { text = readFileSync(file, 'utf8') }, report() {}, log })
+      const starting = watcher.start()
+      while (!said) await new Promise(resolve => setTimeout(resolve, 5))
+      writeFileSync(file, 'two')
+      for (const end = Date.now() + 5000; text !== 'two' && Date.now() < end;) await new Promise(resolve => setTimeout(resolve, 5))
+      console.log(JSON.stringify({ text, said }))
+      process.exit()
+    `)
+    const { stdout } = await promisify(execFile)('sh', ['-c', `ulimit -n 48; exec ${JSON.stringify(process.execPath)} ${JSON.stringify(probe)}`])
+    expect(JSON.parse(stdout)).toEqual({ text: 'two', said: expect.stringMatching(/^the system allows no more file watches \(EMFILE\): loaded files are asked every 1 s instead/) })
   })
 
   it('watches folders that are needed, one watch each, and no others', async () => {
