@@ -60,13 +60,14 @@ export class PluginHost {
   readonly #watchers = new Map<keyof HostEvents, Set<(event: never) => void>>()
   readonly #port: TransactionPort
   #queue: Promise<unknown> = Promise.resolve()
-  #stopped = false
+  #stopping: Promise<void> | undefined
+  #asked = false
 
   constructor(options: HostOptions) {
     this.#options = options
     this.#kernel = options.kernel
     this.#importer = options.importer
-    this.#kernel.changed = () => { void this.#enqueue(() => Promise.resolve()) }          // every job settles
+    this.#kernel.changed = () => { this.#soon() }
     this.#kernel.leaked = leaks => { for (const leak of leaks) this.#emit('leaked', leak) }
     this.#port = {
       kernel: options.kernel, mountMs: options.mountMs ?? MOUNT_MS, dataDir: options.dataDir,
@@ -112,12 +113,8 @@ export class PluginHost {
     })
   }
   /** Ends everything in reverse, within about `limitMs`. Nothing is taken in afterwards. */
-  async stop(limitMs = DISPOSE_MS): Promise<void> {
-    if (this.#stopped) return void await this.#queue
-    this.#stopped = true
-    const stopping = this.#queue.then(() => enter(undefined, () => this.#stopAll(limitMs)))
-    this.#queue = stopping
-    await within(limitMs + this.#port.mountMs, stopping, () => new HarnessError('plugin_timeout', 'the plugins did not stop in time')).catch(error => { this.#kernel.log.error(messageOf(error)) })
+  stop(limitMs = DISPOSE_MS): Promise<void> {
+    return this.#stopping ??= enter(undefined, () => this.#stopAll(limitMs))
   }
 
   list(): PluginInfo[] { return this.#inOrder().map(entry => entry.info()) }
@@ -131,24 +128,25 @@ export class PluginHost {
   }
 
   // ---- the queue
-  /** A job with a report. What it throws is a mistake of the caller (an unknown id) or of the host, never of a plugin. */
+  /** One job. What it throws is a mistake of the caller (an unknown id) or of the host, never of a plugin. */
   #job(work: (report: Report) => Promise<void>): Promise<ReloadReport> {
-    return this.#enqueue(async () => {
-      const report = new Report()
-      await work(report)
-      return report
-    }).then(report => report.done())
-  }
-  #enqueue<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(() => enter(undefined, async () => {                  // on nobody's account, whoever asks
-      if (this.#stopped) throw new HarnessError('aborted', 'the plugin host has stopped')
-      try { return await work() } finally {
-        await this.#settle()
+      if (this.#stopping) throw new HarnessError('aborted', 'the plugin host has stopped')
+      const report = new Report()
+      try { await work(report) } finally {
+        await this.#settle(report)
         this.#emit('settled', {})
       }
+      return report.done()
     }))
     this.#queue = done.catch(() => {})                                                   // the caller has it; the queue goes on
     return done
+  }
+  /** A running plugin has asked for something or offers it: every job settles, so an empty one will do. */
+  #soon(): void {
+    if (this.#asked || this.#stopping) return
+    this.#asked = true
+    this.#job(async () => { this.#asked = false }).catch(error => { if (!this.#stopping) this.#kernel.log.error(messageOf(error)) })
   }
 
   // ---- operations of a plan
@@ -164,7 +162,7 @@ export class PluginHost {
     try {
       if (op.op === 'unload') await this.#leave(entry, op.why)
       else if (entry.upToDate) entry.lastError = undefined                               // back to what runs, after an edit that failed
-      else if (op.op === 'replace') await this.#together([entry], [entry.spec.from], report)
+      else if (op.op === 'replace') await this.#together([entry], [], report)
       else await this.#reconfigure(entry, op.op === 'reconfigure', report)
     } catch (error) {
       this.#failed(entry, error, report)
@@ -306,15 +304,15 @@ export class PluginHost {
 
   // ---- what runs
   /** Until nothing moves: stops whoever lost a service, starts whoever has all of his, and says why the rest waits. */
-  async #settle(): Promise<void> {
-    for (let moved = true; moved;) {
+  async #settle(report: Report): Promise<void> {
+    for (let moved = true; moved && !this.#stopping;) {
       moved = false
       for (const entry of this.#inOrder()) {
         if (entry.generation && this.#missing(entry).length > 0) {
           await this.#unload(entry, 'waiting')
           moved = true
         } else if (!entry.generation && entry.state === 'waiting' && entry.module && this.#missing(entry).length === 0) {
-          moved = await this.#startEntry(entry) || moved
+          moved = await this.#startEntry(entry, report) || moved
         }
       }
       if (await this.#kernel.settle()) moved = true
@@ -322,7 +320,7 @@ export class PluginHost {
     this.#explain()
     this.#importer.forget([...new Set(this.#inOrder().filter(({ module }) => module).map(({ spec }) => spec.from))])
   }
-  async #startEntry(entry: Hosted): Promise<boolean> {
+  async #startEntry(entry: Hosted, report: Report): Promise<boolean> {
     try {
       await transact(this.#port, [{ entry, module: entry.module!, config: entry.config }])
       entry.lastError = undefined
@@ -331,22 +329,23 @@ export class PluginHost {
       return true
     } catch (error) {
       entry.tried = new Set(entry.files)
-      this.#failed(entry, error)
+      this.#failed(entry, error, report)
       return false
     }
   }
   /** Takes an entry down, and before it whoever uses its services. */
   async #unload(entry: Hosted, state: Exclude<EntryState, 'active'>, reason?: string): Promise<void> {
-    const { generation } = entry
-    if (!generation) return this.#set(entry, state, reason)
-    for (const going of [...this.#kernel.dependents([generation])].reverse()) {
-      const other = this.#port.entryOf(going)
-      if (other) this.#stop(other, other === entry ? state : 'waiting', other === entry ? reason : undefined, going.state)   // first told, then gone: a guard leaves no gap
-      this.#kernel.retire(going)
-      await this.#kernel.end(going, this.#port.drainMs)
-      if (other) this.#emit('unloaded', { id: other.id, reason: other.state })
+    const { drainMs } = this.#port
+    const older = this.#port.leaving(entry).map(generation => this.#kernel.end(generation, drainMs))
+    if (!entry.generation) this.#set(entry, state, reason)
+    else for (const generation of [...this.#kernel.dependents([entry.generation])].reverse()) {
+      const going = this.#port.entryOf(generation)                                        // undefined for an optional scope of another plugin
+      if (going) this.#stop(going, going === entry ? state : 'waiting', going === entry ? reason : undefined, generation.state)   // first told, then gone: a guard leaves no gap
+      this.#kernel.retire(generation)
+      await this.#kernel.end(generation, drainMs)
+      if (going) this.#emit('unloaded', { id: going.id, reason: going.state })
     }
-    for (const older of this.#port.leaving(entry)) await this.#kernel.end(older, 0)
+    await Promise.all(older)
   }
   /** The old versions end when their last call has, beside the queue. */
   #fade({ retired }: Outcome): void {
@@ -362,13 +361,18 @@ export class PluginHost {
   }
   async #stopAll(limitMs: number): Promise<void> {
     const end = performance.now() + limitMs
-    const left = () => Math.max(0, end - performance.now())
-    const all = [...this.#leaving, ...this.#kernel.dependents(this.#kernel.generations())].reverse()
-    for (const generation of all) this.#kernel.abort(generation)
+    const left = (share = 1) => Math.max(20, (end - performance.now()) * share)
+    const late = () => new HarnessError('plugin_timeout', 'it did not end in time')
+    await within(left(0.3), this.#queue, late).catch(() => {})                              // a job that hangs in a plugin ends with the process
+    const all = [...this.#kernel.dependents(this.#kernel.generations()), ...this.#leaving].reverse()
     for (const generation of all) {
       this.#kernel.retire(generation)
-      await this.#kernel.drain(generation, Math.min(100, left()))                          // they were aborted
-      await this.#kernel.dispose(generation, Math.max(100, left()))
+      this.#kernel.abort(generation)
+    }
+    for (const generation of all) {
+      await this.#kernel.drain(generation, Math.min(100, left()))                          // its calls were aborted
+      const limit = left()
+      await within(limit, this.#kernel.dispose(generation, limit), late).catch(error => { generation.warn(messageOf(error)) })
     }
     for (const entry of this.#entries.values()) entry.generation = undefined
   }
@@ -403,7 +407,12 @@ export class PluginHost {
     const entries = this.#inOrder()
     for (const entry of entries) entry.waiting = entry.state === 'waiting' && entry.module ? this.#missing(entry) : []
     const reasons = explain(entries.map(({ id, state, waiting, provides }) => ({ id, state, missing: waiting, provides })))
-    for (const entry of entries) if (reasons.has(entry.id)) this.#set(entry, 'waiting', reasons.get(entry.id))
+    for (const entry of entries) {
+      const reason = reasons.get(entry.id)
+      if (reason === undefined || reason === entry.reason) continue
+      this.#set(entry, 'waiting', reason)
+      this.#kernel.log.write('warn', reason, undefined, entry.id)
+    }
   }
   #failedTogether(entries: readonly Hosted[], changed: readonly string[], error: unknown, report: Report): void {
     for (const entry of entries) {
@@ -411,12 +420,12 @@ export class PluginHost {
       this.#failed(entry, error, report)
     }
   }
-  #failed(entry: Hosted, error: unknown, report?: Report): void {
+  #failed(entry: Hosted, error: unknown, report: Report): void {
     const reason = reasonOf(entry, error)
     const message = entry.generation ? `plugin "${entry.id}" could not be reloaded and keeps running as before: ${reason}` : `plugin "${entry.id}" could not be loaded: ${reason}`
     if (!entry.generation) this.#set(entry, 'failed', message)
     this.#report(entry, message)
-    report?.failed(entry, message)
+    report.failed(entry, message)
   }
   #report(entry: Hosted, message: string): void {
     const news = entry.lastError !== message

@@ -113,11 +113,10 @@ class Transaction {
     }
     this.#open = this.#kernel.close(down, drainMs + mountMs)
     this.#ended = down
-    for (const generation of [...down].reverse()) {
-      await this.#kernel.end(generation, drainMs)
-      const entry = this.#port.entryOf(generation)
-      for (const older of entry ? this.#port.leaving(entry) : []) await this.#kernel.end(older, 0)
-    }
+    const entries = down.flatMap(generation => this.#port.entryOf(generation) ?? [])
+    const older = entries.flatMap(entry => this.#port.leaving(entry)).map(generation => this.#kernel.end(generation, drainMs))
+    for (const generation of [...down].reverse()) await this.#kernel.end(generation, drainMs)
+    await Promise.all(older)
     await this.#mountInTurn(new Set([...this.#exclusive, ...this.#dependents()]))
   }
   /** The old versions that have to end. A member that uses a service of one of them becomes exclusive too. */

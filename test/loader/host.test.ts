@@ -60,7 +60,7 @@ describe('reconciling', () => {
     const { load, states, info, text } = testHost({ 'bad.ts': 'export const apply = (', 'throws.ts': `export const apply = () => { throw new Error('boom') }`, 'none.ts': 'export const x = 1', 'good.ts': judging('good') })
     const { failed } = await load('bad.ts', 'throws.ts', 'gone.ts', 'none.ts', 'good.ts')
     expect(states()).toEqual({ bad: 'failed', throws: 'failed', gone: 'failed', none: 'failed', good: 'active' })
-    expect(failed.map(({ id }) => id).sort()).toEqual(['bad', 'gone', 'none'])
+    expect(failed.map(({ id }) => id).sort()).toEqual(['bad', 'gone', 'none', 'throws'])
     expect(info('bad').reason).toMatch(/^plugin "bad" could not be loaded: bad\.ts:1:\d+ /)
     expect(info('throws').reason).toMatch(/^plugin "throws" could not be loaded: threw while it was loaded: boom \(.*throws\.ts:1:\d+\)$/)
     expect(info('none').reason).toContain('does not export apply; write: export function apply(ctx)')
