@@ -80,7 +80,7 @@ export function endpointOf({ id, profile: name, config }: Spec, get: Lookup): En
       effortNone: false,
     },
     // Node's own fetch gives up after 300 s without headers or data, so more can not be promised.
-    limits: { headersMs: config.headersTimeout ?? (profile.local ? 290_000 : 30_000), idleMs: config.idleTimeout ?? (profile.local ? 290_000 : 60_000), totalMs: config.timeout ?? 3_600_000 },
+    limits: { headersMs: timer(config.headersTimeout ?? (profile.local ? 290_000 : 30_000)), idleMs: timer(config.idleTimeout ?? (profile.local ? 290_000 : 60_000)), totalMs: timer(config.timeout ?? 3_600_000) },
     secrets: [key, ...Object.values(headers), ...url.searchParams.values()].filter(secret => secret !== undefined && secret.length >= 6) as string[],
     hints: {
       auth: `${key ? 'check' : 'set'} ${keyName}`,
@@ -89,6 +89,8 @@ export function endpointOf({ id, profile: name, config }: Spec, get: Lookup): En
   }
 }
 
+/** What a timer of Node can hold: a longer one would fire at once. */
+const timer = (ms: number): number => Math.min(Math.max(ms, 1), 2_147_483_647)
 type Lookup = (variable: string) => string | undefined
 const variable = ({ env }: Profile, suffix: string, get: Lookup): string | undefined => env ? get(`${env}_${suffix}`)?.trim() || undefined : undefined
 const hasAuthorization = (headers: Readonly<Record<string, string>>): boolean => Object.keys(headers).some(header => header.toLowerCase() === 'authorization')

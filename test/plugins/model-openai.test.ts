@@ -572,6 +572,9 @@ describe('the entries', () => {
     expect(specsOf(Config.parse({ baseURL: 'http://h/v1' }), 'entry')).toMatchObject([{ id: 'entry', profile: 'custom' }])
     expect(specsOf(Config.parse({ idleTimeout: '2m' }), 'entry')).toMatchObject([{ id: 'deepseek', config: { idleTimeout: 120_000 } }, { id: 'openai' }])
   })
+  it('have timeouts that a timer can hold', () => {
+    expect(endpoint({ profile: 'ollama', timeout: '90d', idleTimeout: '0s' })).toMatchObject({ limits: { headersMs: 290_000, idleMs: 1, totalMs: 2_147_483_647 } })
+  })
   it('refuse an unknown key of the config', () => {
     expect(Config.safeParse({ profil: 'openai' }).success).toBe(false)
   })
