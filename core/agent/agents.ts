@@ -37,6 +37,8 @@ export class Agents implements AgentsService {
   /** Open lanes without a turn, the longest resting first. */
   readonly #resting = new Map<Lane, NodeJS.Timeout>()
   readonly #busy = new Map<string, Lane>()
+  /** Open sessions that are kept in memory only. */
+  readonly #ephemeral = new Set<string>()
   #stopped = false
 
   constructor(ports: Ports, options: AgentsOptions) {
@@ -61,17 +63,20 @@ export class Agents implements AgentsService {
   abort(session: string, reason = 'stopped by the user'): boolean {
     return this.#busy.get(session)?.abort(new Halt('aborted', reason)) ?? false
   }
+  /** The session's folder for full outputs, there or not. */
+  outputPath(session: string): string { return this.#storeOf(this.#ephemeral.has(session)).outputPath(session) }
   /** Is the session of a turn that runs archived meanwhile? */
   isArchived(session: string): boolean { return this.#busy.get(session)?.session.archived ?? false }
   /** Its turn's next step is rejected; then the session is closed. */
   async archive(session: string): Promise<void> {
     const lane = await this.#open(session, () => this.#resume(session, this.#options.store))
-    if (!lane.session.archived) {
-      lane.session.append({ type: 'archived' })
+    try {
+      if (!lane.session.archived) lane.session.append({ type: 'archived' })
       await lane.session.commit()
+    } finally {
+      const closed = this.#close(lane, 'archived')
+      if (!lane.busy) await closed                                     // a turn that archives its own session would wait for itself
     }
-    const closed = this.#close(lane, 'archived')
-    if (!lane.busy) await closed                                       // a turn that archives its own session would wait for itself
   }
   /** Its client has left: closed once its turns have ended. */
   async close(session: string): Promise<void> {
@@ -81,11 +86,9 @@ export class Agents implements AgentsService {
   /** Refuses new turns, stops those that run, and closes every session. */
   async stop(limitMs = STOP_MS): Promise<void> {
     this.#stopped = true
-    const lanes = (await Promise.allSettled(this.#lanes.values())).flatMap(opened => opened.status === 'fulfilled' ? [opened.value] : [])
-    for (const lane of lanes) {
-      lane.halt(new Halt('interrupted', 'the host shuts down'))
-      void this.#close(lane, 'shutdown')
-    }
+    const opened = await Promise.allSettled(this.#lanes.values())
+    for (const lane of this.#busy.values()) lane.halt(new Halt('interrupted', 'the host shuts down'))
+    for (const lane of opened) if (lane.status === 'fulfilled') void this.#close(lane.value, 'shutdown')
     const all = Promise.all(this.#closing.values())
     await within(limitMs, all, () => new Error(`${this.#closing.size} sessions did not end within ${limitMs} ms`)).catch((error: unknown) => { this.#ports.log.warn(messageOf(error)) })
   }
@@ -133,12 +136,13 @@ export class Agents implements AgentsService {
   }
 
   #lane({ session, parent, ephemeral, cwd }: RunInput): Promise<Lane> {
-    const { store, memoryStore } = this.#options
-    const kept = ephemeral ? memoryStore : store
+    const kept = this.#storeOf(ephemeral)
     if (session !== undefined) return this.#open(session, () => this.#resume(session, kept))
     const id = newSessionId()
+    if (ephemeral) this.#ephemeral.add(id)
     return this.#open(id, () => this.#create(kept, { id, cwd: this.#workspace(cwd, parent?.session), ...(parent && { parent: parent.session }), depth: parent ? parent.depth + 1 : 0 }))
   }
+  #storeOf(ephemeral = false): SessionStore { return ephemeral ? this.#options.memoryStore : this.#options.store }
   #workspace(cwd: string | undefined, parent: string | undefined): string {
     const folder = cwd ?? this.#busy.get(parent ?? '')?.session.cwd ?? this.#options.cwd
     if (folder === undefined || !isAbsolute(folder)) throw new HarnessError('usage', `cwd must be the absolute path of the workspace of a new session, received ${show(folder)}`)
@@ -165,6 +169,7 @@ export class Agents implements AgentsService {
     this.#resting.delete(lane)
     if (lane.closing) return this.#closing.get(id) ?? Promise.resolve()
     this.#lanes.delete(id)
+    this.#ephemeral.delete(id)
     const closed = lane.close(reason)
       .catch((error: unknown) => { this.#ports.log.error(`session "${id}" could not be closed: ${messageOf(error)}`) })
       .finally(() => { if (this.#closing.get(id) === closed) this.#closing.delete(id) })

@@ -129,10 +129,11 @@ describe('a run', () => {
     expect((await finished(await agent.agents.run({ prompt: 'go' }))).log[0]).toMatchObject({ type: 'session', cwd: folder.at('work') })
   })
   it('that is ephemeral leaves no file', async () => {
-    const { run, model, store } = await testAgent()
+    const { run, model, store, agent } = await testAgent()
     model.says('a', 'b')
     const { session } = await run('go', { ephemeral: true })
     expect(await run('on', { session })).toMatchObject({ turn: 2 })
+    expect(agent.agents.outputPath(session)).not.toBe(store.outputPath(session))
     expect(await store.list()).toEqual([])
   })
 })
@@ -211,6 +212,18 @@ describe('a shutdown', () => {
     expect(told).toEqual(['start new 0 0', 'end shutdown'])
     await expect(test.agent.agents.run({ prompt: 'go', cwd: test.cwd })).rejects.toMatchObject({ code: 'aborted' })
     expect((await test.store.list())[0]).toMatchObject({ lastReason: 'interrupted' })
+  })
+  it('interrupts a turn whose session is being closed already', async () => {
+    const test = await testAgent()
+    let begun = false
+    await test.tools({ ...write, execute: async (_, { session }) => { await test.agent.agents.archive(session.id); begun = true; return new Promise(() => {}) } })
+    test.model.says({ calls: [['write', {}]] })
+    const run = await test.agent.agents.run({ prompt: 'go', cwd: test.cwd })
+    await until(() => begun)
+    const asked = performance.now()
+    await test.agent.stop()
+    expect(performance.now() - asked).toBeLessThan(1000)
+    expect((await run.result).reason).toBe('interrupted')
   })
   it('does not wait for ever for a watcher that hangs', async () => {
     const test = await testAgent()
