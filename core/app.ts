@@ -117,6 +117,7 @@ export class App {
     this.#agent = createAgent({ kernel: this.#kernel, store: this.#store, memoryStore: this.#memory, workspace, config: agentConfig(config), cwd })
     this.#kernel.service('keys', () => ({ get: name => this.#config.env[name] }))
     this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log)
+    this.#kernel.hooks.locate = raw => this.#importer.original(raw)
     this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => this.#config.config.reload.drainMs })
   }
 
@@ -217,7 +218,7 @@ export class App {
     const isConfig = (file: string) => this.#config.texts.has(file) || this.#options.located.layers.includes(file) || this.#config.looked.includes(file)
     const { log } = this.#options
     this.#watcher = new Watcher({
-      files: () => new Set([...this.#host.files(), ...this.#importer.files(), ...this.#config.texts.keys(), ...this.#options.located.layers, ...this.#config.looked]),
+      files: () => new Set([...[...this.#host.files()].filter(file => !this.#importer.isFixed(file)), ...this.#importer.files(), ...this.#config.texts.keys(), ...this.#options.located.layers, ...this.#config.looked]),
       text: file => this.#config.texts.get(file) ?? this.#importer.text(file),
       whole: (file, text) => isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
       changed: async files => {

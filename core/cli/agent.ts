@@ -42,7 +42,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
       maxSteps: options.maxSteps, mode: options.yes ? 'yes' : options.mode, ephemeral: options.ephemeral,
     }, io.interactive ? terminalApprover(io) : undefined)
     signals.first = name => { handle.abort(`stopped by ${name}`) }
-    const result = io.json ? await printLines(handle, io) : await printText(handle, io)
+    const result = io.json ? await printLines(handle, io) : await printText(handle, io, client.where === 'daemon')
     return signals.code ?? exitOf(result)
   } finally {
     await client.close()
@@ -67,14 +67,17 @@ async function printLines(handle: RunHandle, io: Io): Promise<RunResult> {
   return handle.result
 }
 
-/** On a terminal the reply is shown as it comes; elsewhere the answer is printed once it is known to be the last. */
-export async function printText(handle: RunHandle, io: Io): Promise<RunResult> {
+/**
+ * On a terminal the reply is shown as it comes; elsewhere the answer is printed once it is known to be the last.
+ * What plugins print goes to the process that hosts them; `account` is the client's own, for when that is the daemon.
+ */
+export async function printText(handle: RunHandle, io: Io, account = false): Promise<RunResult> {
   const live = io.stdout.isTTY === true && !io.globals.quiet
   let open = false                                          // the cursor stands behind streamed text
   const close = () => { if (open) io.stdout.write('\n'); open = false }
   for await (const event of handle.events) {
     if (live && event.type === 'delta' && event.kind === 'text') { io.stdout.write(printable(event.text)); open = true }
-    else if (event.type !== 'delta') { close(); tell(event, io, live) }
+    else if (event.type !== 'delta') { close(); tell(event, io, live, account) }
   }
   close()
   const result = await handle.result
@@ -83,10 +86,13 @@ export async function printText(handle: RunHandle, io: Io): Promise<RunResult> {
   return result
 }
 
-function tell(event: Exclude<RunEvent, { type: 'delta' }>, io: Io, live: boolean): void {
+function tell(event: Exclude<RunEvent, { type: 'delta' }>, io: Io, live: boolean, account: boolean): void {
+  const dim = (text: string) => { io.note(io.paintNote('dim', text)) }
   if (event.type === 'message' && event.role === 'assistant' && event.toolCalls?.length && !live) {
     const beside = printable(textOf(event)).trim()
     if (beside !== '') io.note(beside)
   } else if (event.type === 'warning') io.note(io.paintNote('yellow', `hx: ${oneLine(event.message, 400)}`))
-  else if (event.type === 'progress' && io.globals.verbose) io.note(io.paintNote('dim', `${event.name}: ${oneLine(event.message)}`))
+  else if (event.type === 'progress' && io.globals.verbose) dim(`${event.name}: ${oneLine(event.message)}`)
+  else if (account && event.type === 'tool-intent') dim(`> ${event.name} ${oneLine(JSON.stringify(event.arguments), 160)}`)
+  else if (account && event.type === 'tool-result' && event.kind !== 'ok') io.note(io.paintNote('yellow', `${event.name}: ${oneLine(event.content, 300)}`))
 }

@@ -4,6 +4,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Place } from '../errors.js'
 
+/** `file` of a raw place is what the engine calls the script: a path, or a URL. */
 export type Locate = (raw: Place) => Place
 
 /** The line that called `below`, a function on the stack. */
@@ -11,9 +12,11 @@ export function callSite(below: (...args: never[]) => unknown, locate: Locate): 
   const site = frameBelow(below)
   const file = site?.getFileName()
   if (!site || !file) return () => undefined
-  const raw: Place = { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: site.getLineNumber() ?? undefined, column: site.getColumnNumber() ?? undefined }
-  return () => locate(raw)
+  const raw: Place = { file, line: site.getLineNumber() ?? undefined, column: site.getColumnNumber() ?? undefined }
+  return () => asPath(locate(raw))
 }
+
+const asPath = (place: Place): Place => place.file.startsWith('file:') ? { ...place, file: fileURLToPath(place.file) } : place
 
 function frameBelow(below: (...args: never[]) => unknown): NodeJS.CallSite | undefined {
   const { prepareStackTrace, stackTraceLimit } = Error

@@ -6,7 +6,8 @@ import { dirname, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Logger } from '../kernel/log.js'
 import type { Importer, Loaded } from './entry.js'
-import type { ModuleGraph, Namespace } from './module-graph.js'
+import type { Place } from '../errors.js'
+import type { ModuleGraph, Namespace, originalPlace } from './module-graph.js'
 import { ask, type Trust } from './trust.js'
 
 export interface ImporterOptions {
@@ -25,6 +26,7 @@ export class ModuleImporter implements Importer {
   readonly #options: ImporterOptions
   readonly #trusted = new Set<string>()
   #graph: ModuleGraph | undefined
+  #original: typeof originalPlace | undefined
   constructor(options: ImporterOptions) { this.#options = options }
 
   async load(files: readonly string[], changed: readonly string[] = []): Promise<Loaded> {
@@ -49,13 +51,18 @@ export class ModuleImporter implements Importer {
   whole(file: string, text: string): boolean { return !/\.([mc]?[jt]sx?|json)$/.test(file) || (this.#graph?.whole(file, text) ?? true) }
   /** Every source file in use, and the links that lead to them. */
   files(): readonly string[] { return this.#graph?.files() ?? [] }
+  /** Where a position in a script of ours stands in its source; other places as they are. */
+  original(raw: Place): Place { return this.#original?.(raw.file, raw.line ?? 0, raw.column ?? 1) ?? raw }
+  /** Never changes while this process lives: nobody has to watch it. */
+  isFixed(file: string): boolean { return this.#isNative(file) }
   /** How many versions of a file something still holds. */
   alive(file: string): number { return this.#graph?.alive(file) ?? 0 }
 
   #isNative(file: string): boolean { return this.#options.native?.some(folder => file.startsWith(folder + sep)) ?? false }
 
   async #theGraph(): Promise<ModuleGraph> {
-    const { ModuleGraph } = await import('./module-graph.js')
+    const { ModuleGraph, originalPlace } = await import('./module-graph.js')
+    this.#original = originalPlace
     const { builtins, base, log, evaluateMs } = this.#options
     return this.#graph ??= new ModuleGraph({
       builtins, ask: file => { this.#ask(file) }, warn: message => { log.warn(message) },

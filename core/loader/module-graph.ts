@@ -17,6 +17,7 @@ import { circles } from './module-cycles.js'
 import { Resolver, type Target } from './resolve.js'
 import { alive, inlineMap, originalPlace, remember, type Version } from './stack-traces.js'
 
+export { originalPlace } from './stack-traces.js'
 export type Namespace = Readonly<Record<string, unknown>>
 export interface GraphOptions {
   /** Modules that the host answers itself, by specifier. */

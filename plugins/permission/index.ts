@@ -6,10 +6,10 @@
 import { homedir } from 'node:os'
 import { ask, block, HarnessError, z, type Context, type Payload, type SessionView, type ToolCall } from 'harnessx'
 import { ASK, DENY } from './defaults.js'
-import { judgeCommand, type Judgement, type Policy, type Where } from './judge.js'
+import type { Judgement, Policy, Where } from './judge.js'
 import { parseRule, type Rule } from './rules.js'
 
-export { judgeCommand, type Judgement, type Policy, type Where }
+export type { Judgement, Policy, Where }
 
 export const name = 'permission'
 
@@ -26,6 +26,9 @@ export const Config = z.strictObject({
   /** What becomes of a command that no rule concerns. */
   otherwise: z.enum(['allow', 'ask', 'deny']).default('allow'),
 })
+
+/** Loads the parser with the first command, which no start should wait for. */
+export const judgeCommand = async (source: string, policy: Policy, where: Where): Promise<Judgement> => (await import('./judge.js')).judgeCommand(source, policy, where)
 
 export function policyOf({ deny, ask, allow, defaults, otherwise }: z.infer<typeof Config>): Policy {
   const rules = (shipped: readonly string[], own: readonly string[]): Rule[] => [...defaults ? shipped : [], ...own].flatMap(text => parseRule(text) ?? [])

@@ -4,7 +4,6 @@
  */
 import { stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { glob, isDynamicPattern } from 'tinyglobby'
 import type { ToolRun, WorkspaceService } from 'harnessx'
 
 export interface FoundFiles {
@@ -24,7 +23,8 @@ export async function findFiles(workspace: WorkspaceService, run: ToolRun, path:
   const start = await workspace.resolve(run.session, path, 'read')
   if ((await stat(start)).isFile()) return { files: [start], shown }
 
-  const { fixed, rest } = splitPattern(pattern)
+  const { glob, isDynamicPattern } = await import('tinyglobby')        // here, because no start should wait for it
+  const { fixed, rest } = splitPattern(pattern, isDynamicPattern)
   const folder = await workspace.resolve(run.session, fixed.startsWith('/') ? fixed : join(start, fixed), 'read')
   const named = pattern.split(/[/{},]/)
   const ignore = options.ignore.filter(name => !named.includes(name)).map(name => `**/${name}/**`)
@@ -34,7 +34,7 @@ export async function findFiles(workspace: WorkspaceService, run: ToolRun, path:
 }
 
 /** `src/a/b*.ts` is the folder `src/a` and the pattern `b*.ts`. The last part always belongs to the pattern. */
-export function splitPattern(pattern: string): { fixed: string; rest: string } {
+function splitPattern(pattern: string, isDynamicPattern: (part: string) => boolean): { fixed: string; rest: string } {
   const parts = pattern.split('/')
   const dynamic = parts.findIndex(part => isDynamicPattern(part))
   const at = dynamic < 0 ? parts.length - 1 : dynamic

@@ -2,7 +2,7 @@
  * `grep`: lines of files that match a regular expression. RE2 syntax through re2js, whose time grows with the length of the text only, whatever the pattern.
  * Everything is bounded: matches, characters, files read at once, the part of a line that is searched, the time between two rests.
  */
-import { RE2JS } from 're2js'
+import type { RE2JS } from 're2js'
 import { messageOf, z, type Tool, type ToolRun, type WorkspaceService } from 'harnessx'
 import { findFiles, type FoundFiles } from './found-files.js'
 import type { SearchLimits } from './glob.js'
@@ -34,7 +34,7 @@ export function grepTool(workspace: WorkspaceService, limits: GrepLimits): Tool 
     parameters,
     readOnly: true,
     async execute({ pattern, path = '.', glob = '**', ignore_case = false, context = 0, max_results = limits.maxMatches }: z.infer<typeof parameters>, run: ToolRun) {
-      const matcher = new LineMatcher(pattern, ignore_case)
+      const matcher = await LineMatcher.of(pattern, ignore_case)
       const report = new Report({ context, maxMatches: max_results, maxCharacters: limits.maxCharacters })
       try {
         return await withLimit(run.signal, limits.searchTimeout, async signal => {
@@ -89,12 +89,17 @@ function readAhead(files: readonly string[], read: (file: string, offset: number
 class LineMatcher {
   readonly #re: RE2JS
   readonly #searched: number
-  constructor(pattern: string, ignoreCase: boolean) {
+  /** Loads the engine when the first search needs it, which no start should wait for. */
+  static async of(pattern: string, ignoreCase: boolean): Promise<LineMatcher> {
+    const { RE2JS } = await import('re2js')
     try {
-      this.#re = RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
+      return new LineMatcher(RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0))
     } catch (error) {
       throw new Error(`the pattern is not valid: ${messageOf(error).replace(/^error parsing regexp: /, '')}. The syntax is RE2: no look-around and no back-references; a literal ( [ { . * + ? | \\ needs a \\ before it`, { cause: error })
     }
+  }
+  private constructor(re: RE2JS) {
+    this.#re = re
     this.#searched = Math.max(1000, Math.min(LINE_LIMIT, Math.floor(STEPS_PER_LINE / this.#re.matcher('').programSize())))
   }
   matches(text: string): boolean { return this.#re.test(text.length > this.#searched ? text.slice(0, this.#searched) : text) }
