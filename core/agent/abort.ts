@@ -2,6 +2,8 @@
  * Letting go of work that doesn't listen: a model or tool may ignore its signal, the turn must not wait for it.
  * Pure waiting; knows no turn. What let-go work does later is dropped, its late failures too.
  */
+import { setMaxListeners } from 'node:events'
+import type { Owner } from '../kernel/registry.js'
 
 /** Settles as `work` does, or rejects with the signal's reason as soon as it aborts. */
 export function untilAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
@@ -25,4 +27,11 @@ export function onAbort(signal: AbortSignal, run: () => void): () => void {
   if (signal.aborted) { run(); return () => {} }
   signal.addEventListener('abort', run, { once: true })
   return () => { signal.removeEventListener('abort', run) }
+}
+
+/** A plugin that has to let go says so by its own signal; core has none. Any number of its calls may follow it. */
+export function ownerSignal(owner: Owner): AbortSignal | undefined {
+  const { signal } = owner as Owner & { readonly signal?: AbortSignal }
+  if (signal) setMaxListeners(0, signal)
+  return signal
 }

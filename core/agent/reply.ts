@@ -2,10 +2,9 @@
  * From a judged request to a whole reply: the hook around it, each attempt that is sent, the stream and its pieces. Knows no tool and no history.
  * Invariants: an attempt is in the log before it is sent; a stream that ends without its reply is an error; an abort ends the wait at once, whether the model listens or not.
  */
-import { setMaxListeners } from 'node:events'
 import { messageOf, show } from '../errors.js'
 import type { Owner } from '../kernel/registry.js'
-import { link, untilAborted } from './abort.js'
+import { link, ownerSignal, untilAborted } from './abort.js'
 import type { Base, RequestPayload } from './hooks.js'
 import { nameOf } from './models.js'
 import { ModelError, type Model, type ModelChunk } from './services.js'
@@ -92,11 +91,4 @@ function readReply(reply: Reply, from: string): Reply {
     if (typeof call?.name !== 'string' || typeof call.arguments !== 'string') throw wrong(`must have tool calls {id, name, arguments} with arguments as sent, a string; received ${show(call)}`)
   }
   return { ...reply, model: reply.model ?? from, message: { ...message, role: 'assistant', content: typeof content === 'string' ? [text(content)] : content } }
-}
-
-/** A plugin that has to let go says so by its own signal; core has none. Any number of its calls may follow it. */
-export function ownerSignal(owner: Owner): AbortSignal | undefined {
-  const { signal } = owner as Owner & { readonly signal?: AbortSignal }
-  if (signal) setMaxListeners(0, signal)
-  return signal
 }

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { didYouMean } from '../errors.js'
+import type { Ruling } from './approvals.js'
 import { clip, wrongArguments, type Arguments } from './arguments.js'
 import type { Verdict } from '../kernel/dispatch.js'
 import type { Ask, Judged } from './hooks.js'
@@ -62,9 +63,7 @@ async function decide(turn: Turn, verdict: Verdict<Judged>, act: Act): Promise<J
 async function askPerson(turn: Turn, { value: { reason }, plugin = 'core', answer }: Verdict<Ask>, act: Act): Promise<Judgement> {
   const { approvals, workspace } = turn.ports
   const { call } = act, session = turn.session.view()
-  const log = (ruling: Pick<Parameters<typeof approvals.remember>[2], 'answer' | 'by' | 'note'>) => {
-    turn.log({ type: 'approval', ...turn.at, callId: call.id, name: call.name, reason, ...ruling })
-  }
+  const log = (ruling: Ruling) => { turn.log({ type: 'approval', ...turn.at, callId: call.id, name: call.name, reason, ...ruling }) }
   let ruling = approvals.settled(session, call)
   try {
     if (!ruling) {
@@ -91,5 +90,5 @@ async function askPerson(turn: Turn, { value: { reason }, plugin = 'core', answe
 const invalid = (content: string): Judgement => ({ kind: 'refused', note: '', outcome: 'invalid', content })
 function unknownTool(name: string, offered: readonly string[]): string {
   const known = offered.length === 0 ? 'there are none' : `the tools are ${clip(offered.join(', '), 1000)}`
-  return `there is no tool "${name}" here${didYouMean(name, offered)}${didYouMean(name, offered) ? '' : ';'} ${known}`
+  return `there is no tool "${name}" here${didYouMean(name, offered) || ';'} ${known}`
 }

@@ -4,8 +4,7 @@
  */
 import { messageOf, show } from '../errors.js'
 import type { Owner } from '../kernel/registry.js'
-import { link, onAbort, untilAborted } from './abort.js'
-import { ownerSignal } from './reply.js'
+import { link, onAbort, ownerSignal, untilAborted } from './abort.js'
 import { INTERRUPTED } from './request.js'
 import type { ToolRun } from './services.js'
 import type { Judgement } from './tool-judgement.js'
