@@ -21,8 +21,8 @@ export interface WorkspaceOptions {
   readonly protectedPaths: () => readonly string[]
   /** Those that are not read either: tokens and sockets. */
   readonly secretPaths?: () => readonly string[]
-  /** The session's folder for full outputs, which its tools may read; only named, not made. */
-  readonly outputPath?: (session: string) => string
+  /** The session's folder for full outputs, which its tools may read (of each store, when it may be in one of two); only named, not made. */
+  readonly outputPath?: (session: string) => string | readonly string[]
   readonly home?: string
 }
 
@@ -32,12 +32,15 @@ const START_FILES = [
   '.config/fish', '.config/systemd', '.config/autostart', '.config/environment.d', '.gitconfig', '.config/git', '.ssh', '.pam_environment', '.xprofile', '.xsessionrc', '.xinitrc', 'Library/LaunchAgents',
 ]
 
+const KNOWN_MS = 500, KNOWN_MOST = 5000
+
 export class Workspace implements WorkspaceService {
   readonly #options: WorkspaceOptions
   readonly #startFiles: readonly string[]
   /** Which call a view was made for: a path that was opened for it is open through this very object. */
   readonly #calls = new WeakMap<SessionView, string>()
   readonly #grants = new Map<string, Grant[]>()
+  readonly #known = new Map<string, { readonly real: Promise<string>; readonly until: number }>()
 
   constructor(options: WorkspaceOptions) {
     this.#options = options
@@ -67,7 +70,7 @@ export class Workspace implements WorkspaceService {
 
   /** The session as one call sees it. */
   callView(session: SessionView, callId: string): SessionView {
-    const view: SessionView = Object.freeze({ id: session.id, cwd: session.cwd, parent: session.parent, depth: session.depth, get messages() { return session.messages } })
+    const view: SessionView = Object.freeze({ id: session.id, cwd: session.cwd, parent: session.parent, depth: session.depth, mode: session.mode, get messages() { return session.messages } })
     this.#calls.set(view, callId)
     return view
   }
@@ -94,9 +97,9 @@ export class Workspace implements WorkspaceService {
     const { roots, protectedPaths, secretPaths, outputPath } = this.#options
     const closed = [...secretPaths?.() ?? [], ...mode === 'write' ? [...protectedPaths(), ...this.#startFiles] : []]
     const [folders, forbidden, own, opened] = await Promise.all([
-      realPaths([session.cwd, ...roots?.() ?? []]),
-      realPaths(closed).then(reals => [...closed, ...reals].map(fold)),
-      mode === 'read' && outputPath ? realPaths([outputPath(session.id)]) : [],
+      this.#realPaths([session.cwd, ...roots?.() ?? []]),
+      this.#realPaths(closed).then(reals => [...closed, ...reals].map(fold)),
+      mode === 'read' && outputPath ? this.#realPaths([outputPath(session.id)].flat()) : [],
       this.#opened(session, mode),
     ])
     return real => {
@@ -107,6 +110,19 @@ export class Workspace implements WorkspaceService {
       }
       if (![...folders, ...opened].some(folder => isInside(folder, real))) throw outside(session, path)
     }
+  }
+
+  /** Real paths of what the configuration names; one that can't be resolved stands as it is. Tools can't change where these lead, so an answer holds for a moment. */
+  #realPaths(paths: readonly string[]): Promise<string[]> {
+    const now = Date.now()
+    if (this.#known.size > KNOWN_MOST) this.#known.clear()
+    return Promise.all(paths.map(path => {
+      const known = this.#known.get(path)
+      if (known && known.until > now) return known.real
+      const real = realPath(resolve(path)).catch(() => resolve(path))
+      this.#known.set(path, { real, until: now + KNOWN_MS })
+      return real
+    }))
   }
 
   /** What a person opened for the call that this view belongs to. A yes to writing is one to reading too. */
@@ -133,9 +149,6 @@ function absolute(session: SessionView, path: string): string {
   if (path === '~' || path.startsWith('~/')) throw new HarnessError('outside_workspace', `outside_workspace: ${show(path)}: "~" is not expanded here; write the path out, or "./~" for a folder of that name`)
   return isAbsolute(path) ? resolve(path) : resolve(session.cwd, path)
 }
-/** Real paths of folders of the configuration; one that can't be resolved stands as it is. */
-const realPaths = (paths: readonly string[]): Promise<string[]> => Promise.all(paths.map(path => realPath(resolve(path)).catch(() => resolve(path))))
-
 async function realOf(session: SessionView, path: string): Promise<string> {
   const named = absolute(session, path)
   try {

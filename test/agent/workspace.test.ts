@@ -100,6 +100,8 @@ describe('what is inside', () => {
     await expect(service.resolve(session, output, 'write')).rejects.toMatchObject({ code: 'protected_path' })
     await expect(service.resolve(session, join(base, 'state', 'other', 'output', '1.txt'), 'read')).rejects.toMatchObject({ code: 'protected_path' })
     expect(existsSync(join(base, 'state'))).toBe(false)
+    const both = workspace({ outputPath: id => [join(base, 'state', id), join(base, 'memory', id)] })
+    expect(await both.resolve(session, join(base, 'memory', 's', '1.txt'), 'read')).toBe(join(base, 'memory', 's', '1.txt'))
   })
 })
 
