@@ -349,9 +349,8 @@ export class ModuleGraph {
   }
 
   #metaOf(record: ModuleRecord): object {
-    const url = pathToFileURL(record.file).href
     return Object.assign(Object.create(null), {
-      url, filename: record.file, dirname: dirname(record.file),
+      url: record.url.slice(0, record.url.lastIndexOf('?')), filename: record.file, dirname: dirname(record.file),
       resolve: (specifier: unknown): string => {
         const target = this.#resolve(String(specifier), record, new Files())
         return target.kind === 'host' ? target.name : target.kind === 'native' ? (target.url.includes(':') ? target.url : `node:${target.url}`) : pathToFileURL(target.file).href
