@@ -112,7 +112,7 @@ export class App {
       roots: () => this.#config.config.workspace.roots,
       protectedPaths: () => [...options.located.layers, places.config, places.state, ...this.#config.entries.map(entry => entry.from), ...this.#importer.files()],
       secretPaths: () => [places.run],
-      outputPath: session => join(places.sessions, session),
+      outputPath: session => this.#agent.agents.outputPath(session),
     })
     this.#agent = createAgent({ kernel: this.#kernel, store: this.#store, memoryStore: this.#memory, workspace, config: agentConfig(config), cwd })
     this.#kernel.service('keys', () => ({ get: name => this.#config.env[name] }))
@@ -124,6 +124,7 @@ export class App {
   async #begin(): Promise<void> {
     for (const type of ['loaded', 'unloaded', 'reloaded', 'failed', 'leaked', 'settled'] as const) this.#host.on(type, event => { this.#emit({ type, ...event } as AppEvent) })
     for (const model of this.#options.models ?? []) this.#agent.models.view(this.#kernel.core).register(model)
+    this.#host.on('settled', () => { this.#kernel.hooks.unmatchedTools(this.#agent.tools.names()) })
     this.#tellNotes()
     await this.#host.reconcile(this.#config.entries)
     if (!this.#options.watch) return
