@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { VERSION } from '../../core/version.js'
+import { place } from '../support/hx.js'
+
+const GUARD = `import { block, type Context } from 'harnessx'
+export const name = 'guard'
+export function apply(ctx: Context) {
+  ctx.on('agent/pre-tool-use', () => block('no'), { tools: ['bash'] })
+}
+`
+const CONFIG = `# my config
+plugins:
+  - tool-fs      # files
+  - guard
+  - name: tool-bash
+    enabled: false
+`
+
+describe('hx', () => {
+  it('shows its help in one screen and its version', async () => {
+    const { hx } = place()
+    const help = await hx(['--help'])
+    expect(help.code).toBe(0)
+    expect(help.stdout.split('\n').length).toBeLessThan(40)
+    for (const command of ['agent', 'demo', 'start', 'status', 'plugins', 'hooks', 'tools', 'models', 'sessions', 'config', 'init']) expect(help.stdout).toContain(`\n  ${command}`)
+    expect((await hx([])).stdout).toBe(help.stdout)
+    expect((await hx(['--version'])).stdout).toBe(`${VERSION}\n`)
+    for (const command of ['agent', 'demo', 'start', 'status', 'plugins', 'hooks', 'tools', 'models', 'sessions', 'config', 'init', 'plugins enable']) expect((await hx([...command.split(' '), '--help'])).code).toBe(0)
+  })
+  it('answers what it does not know with what was meant, exit 2, also as JSON', async () => {
+    const { hx } = place()
+    const wrong = await hx(['plugns'])
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toContain('plugins')
+    expect((await hx(['plugins', 'lst'])).stderr).toContain('did you mean "list"?')
+    const json = await hx(['plugns', '--json'])
+    expect(json.code).toBe(2)
+    expect(JSON.parse(json.stdout)).toMatchObject({ type: 'error', code: 'usage' })
+    expect((await hx(['agent', '--max-steps', 'many', 'hi'])).code).toBe(2)
+  })
+  it('leaves a reader that goes away in peace', async () => {
+    const { start } = place()
+    const running = start(['config', 'schema'])
+    running.child.stdout!.destroy()
+    expect(await running.ended).toMatchObject({ code: 0, stderr: '' })
+  })
+})
+
+describe('hx plugins', () => {
+  it('lists state, counts and source of every entry', async () => {
+    const { hx, folder } = place({ 'harness.config.yaml': CONFIG, 'plugins/guard.ts': GUARD })
+    const { plugins } = JSON.parse((await hx(['plugins', '--trust', '--json'])).stdout) as { plugins: object[] }
+    expect(plugins).toMatchObject([
+      { id: 'tool-fs', state: 'active', tools: 5 },
+      { id: 'guard', state: 'active', handlers: 1, tools: 0, version: 1, reloads: 0, from: join(folder, 'plugins/guard.ts') },
+      { id: 'tool-bash', state: 'disabled' },
+    ])
+    expect((await hx(['plugins', '--trust'])).stdout).toMatch(/guard +active +1 +0 +1/)
+  })
+  it('shows what is wrong with one and loads the others', async () => {
+    const { hx } = place({ 'harness.config.yaml': 'plugins: [broken, guard, waits, gone]\n', 'plugins/guard.ts': GUARD, 'plugins/broken.ts': 'export const name = "broken"\nexport const apply = () => {\n', 'plugins/waits.ts': 'export const name = "waits"\nexport const inject = ["store"]\nexport const apply = () => {}\n' })
+    const { code, stdout } = await hx(['plugins', '--trust', '--json'])
+    expect(code).toBe(0)
+    const { plugins } = JSON.parse(stdout) as { plugins: { id: string; state: string; lastError?: string; reason?: string; waiting?: string[] }[] }
+    expect(plugins.map(plugin => plugin.state)).toEqual(['failed', 'active', 'waiting', 'failed'])
+    expect(plugins[0]!.lastError).toContain('plugins/broken.ts:3')
+    expect(plugins[2]!.waiting).toEqual(['store'])
+    expect(plugins[2]!.reason).toContain('which no enabled plugin provides')
+    expect(plugins[3]!.lastError).toContain('harnessx-plugin-gone')
+  })
+  it('switches entries in the file and keeps its comments, order and references', async () => {
+    const { hx, folder } = place({ 'harness.config.yaml': CONFIG, 'plugins/guard.ts': GUARD })
+    const text = () => readFileSync(join(folder, 'harness.config.yaml'), 'utf8')
+    expect((await hx(['plugins', 'disable', 'tool-fs', '--trust'])).code).toBe(0)
+    expect(text()).toBe(CONFIG.replace('- tool-fs      # files', '- { name: tool-fs, enabled: false }      # files'))
+    expect((await hx(['plugins', 'enable', 'tool-bash', '--trust'])).code).toBe(0)
+    expect(text()).toContain('  - name: tool-bash\n    enabled: true\n')
+    expect((await hx(['plugins', 'enable', 'tool-bash', '--trust'])).stdout).toContain('was enabled already')
+    const unknown = await hx(['plugins', 'disable', 'gard', '--trust'])
+    expect(unknown.code).toBe(2)
+    expect(unknown.stderr).toContain('did you mean "guard"?')
+  })
+  it('writes nothing while the file has a mistake', async () => {
+    const broken = 'plugins:\n  - guard\n\t- oops\n'
+    const { hx, folder } = place({ 'harness.config.yaml': broken })
+    const { code, stderr } = await hx(['plugins', 'disable', 'guard', '--trust'])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/harness\.config\.yaml:3/)
+    expect(readFileSync(join(folder, 'harness.config.yaml'), 'utf8')).toBe(broken)
+  })
+  it('does not touch the shipped config', async () => {
+    const { hx } = place()
+    const { code, stderr } = await hx(['plugins', 'disable', 'audit'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('hx init')
+  })
+  it('tells all about one', async () => {
+    const { hx } = place({ 'harness.config.yaml': CONFIG, 'plugins/guard.ts': GUARD })
+    const { plugin, hooks } = JSON.parse((await hx(['plugins', 'info', 'guard', '--trust', '--json'])).stdout) as { plugin: { id: string }; hooks: { hook: string; handlers: { file: string; line: number }[] }[] }
+    expect(plugin.id).toBe('guard')
+    expect(hooks).toMatchObject([{ hook: 'agent/pre-tool-use', kind: 'decide', handlers: [{ line: 4 }] }])
+    expect(hooks[0]!.handlers[0]!.file).toMatch(/plugins\/guard\.ts$/)
+    expect((await hx(['plugins', 'info', 'gurd', '--trust'])).code).toBe(2)
+  })
+})
+
+describe('hx hooks, tools, models', () => {
+  it('show who is there, in order, as text and as JSON', async () => {
+    const { hx } = place()
+    const { hooks } = JSON.parse((await hx(['hooks', '--json'])).stdout) as { hooks: { hook: string; kind: string; handlers: { plugin: string }[] }[] }
+    const judges = hooks.find(({ hook }) => hook === 'agent/pre-tool-use')!
+    expect(judges.kind).toBe('decide')
+    expect(judges.handlers.map(({ plugin }) => plugin)).toEqual(['hook-log', 'permission', 'guard-secrets'])
+    const { tools } = JSON.parse((await hx(['tools', '--json'])).stdout) as { tools: { name: string; plugin: string; readOnly: boolean; parameters: { type: string } }[] }
+    expect(tools.map(({ name }) => name)).toEqual(['read_file', 'write_file', 'edit_file', 'glob', 'grep', 'bash'])
+    expect(tools.every(({ parameters }) => parameters.type === 'object')).toBe(true)
+    const models = await hx(['models'])
+    expect(models.stdout).toMatch(/deepseek +model-openai +no: set DEEPSEEK_API_KEY/)
+    expect(models.stdout).toMatch(/offline +model-offline +yes/)
+    expect((await hx(['hooks'])).stdout).toContain('permission')
+    expect((await hx(['tools'])).stdout).toContain('read_file')
+  })
+  it('say so when there is nothing', async () => {
+    const { hx } = place({ 'harness.config.yaml': 'plugins: []\n' })
+    expect((await hx(['plugins', '--trust'])).stdout).toContain('no plugins')
+    expect((await hx(['tools', '--trust'])).stdout).toContain('no tools')
+    expect((await hx(['models', '--trust'])).stdout).toContain('no models')
+  })
+})
+
+describe('hx config', () => {
+  it('names every problem with file, line and column, exit 2', async () => {
+    const { hx } = place({ 'harness.config.yaml': 'agent: { maxSteps: ten }\nplugns: []\n' })
+    const { code, stdout } = await hx(['config', 'check', '--trust', '--json'])
+    expect(code).toBe(2)
+    const { ok, problems } = JSON.parse(stdout) as { ok: boolean; problems: { line: number; column: number; message: string }[] }
+    expect(ok).toBe(false)
+    expect(problems).toMatchObject([{ line: 1, column: 20 }, { line: 2, column: 1 }])
+    expect(problems[1]!.message).toContain('did you mean "plugins"?')
+  })
+  it('checks what plugins say of their configs', async () => {
+    const { hx } = place({ 'harness.config.yaml': 'plugins:\n  - name: truncate\n    config: { max: ten }\n' })
+    const { code, stdout } = await hx(['config', 'check', '--trust'])
+    expect(code).toBe(2)
+    expect(stdout).toMatch(/harness\.config\.yaml:3:\d+ plugin "truncate": config\.max must be/)
+  })
+  it('prints a schema that knows the shipped plugins', async () => {
+    const schema = JSON.parse((await place().hx(['config', 'schema'])).stdout) as { properties: object }
+    expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(['version', 'agent', 'reload', 'workspace', 'sessions', 'plugins']))
+    expect(JSON.stringify(schema)).toContain('"const":"permission"')
+  })
+})
+
+describe('hx init', () => {
+  it('writes a config that checks, once', async () => {
+    const { hx, folder } = place()
+    expect((await hx(['init'])).code).toBe(0)
+    const text = readFileSync(join(folder, 'harness.config.yaml'), 'utf8')
+    expect(text).toMatch(/^# yaml-language-server: \$schema=/)
+    expect((await hx(['config', 'check', '--trust'])).code).toBe(0)
+    const again = await hx(['init'])
+    expect(again.code).toBe(2)
+    expect(readFileSync(join(folder, 'harness.config.yaml'), 'utf8')).toBe(text)
+  })
+})
+
+describe('hx sessions', () => {
+  it('lists and shows what was done, readable and as log lines', async () => {
+    const { hx } = place({ 'README.md': '# x\n' })
+    await hx(['agent', '--offline', 'Read README.md'])
+    const { sessions } = JSON.parse((await hx(['sessions', '--json'])).stdout) as { sessions: { id: string; title: string; turns: number; lastReason: string }[] }
+    expect(sessions).toMatchObject([{ title: 'Read README.md', turns: 1, lastReason: 'completed' }])
+    const { id } = sessions[0]!
+    const shown = await hx(['sessions', 'show', id.slice(0, -2)])
+    expect(shown.stdout).toContain('> Read README.md')
+    expect(shown.stdout).toContain('read_file({"path":"README.md"})')
+    const logged = (await hx(['sessions', 'show', id, '--json'])).stdout.trim().split('\n').map(line => (JSON.parse(line) as { seq: number }).seq)
+    expect(logged).toEqual(logged.map((_, i) => i + 1))
+    expect((await hx(['sessions', 'show', 'nope'])).code).toBe(2)
+  })
+  it('says so when there are none', async () => {
+    expect((await place().hx(['sessions'])).stdout).toContain('no sessions yet')
+  })
+})
+
+describe('hx demo', () => {
+  it('does a turn, a blocked call, an unanswered ask, a toggle and an edit, and leaves nothing', async () => {
+    const { hx, folder } = place()
+    const { code, stdout, stderr } = await hx(['demo'])
+    expect(stderr).not.toContain('internal')
+    expect(code).toBe(0)
+    expect(stdout).toContain('Ferry')
+    expect(stderr).toContain("Blocked: 'sudo' is on the deny list")
+    expect(stderr).toContain('Non-interactive terminal; denied.')
+    expect(stderr).toContain('unloaded: stats')
+    expect(stderr).toMatch(/reloaded: greeting, in [\d.]+ ms/)
+    expect(stderr).toContain('[greeting] good day')
+    expect(stderr).toMatch(/could not be reloaded and keeps running as before: plugins\/greeting\.ts:5:\d+/)
+    expect(stderr).toContain('test.txt: "still here"')
+    expect((await hx(['sessions', '--json'], { cwd: folder })).stdout).toBe('{"sessions":[]}\n')
+  })
+})
