@@ -7,7 +7,8 @@ import { pathToFileURL } from 'node:url'
 import type { Logger } from '../kernel/log.js'
 import type { Importer, Loaded } from './entry.js'
 import type { Place } from '../errors.js'
-import type { ModuleGraph, Namespace, originalPlace } from './module-graph.js'
+import type { ModuleGraph, originalPlace } from './module-graph.js'
+import type { Namespace } from './module-record.js'
 import { ask, type Trust } from './trust.js'
 
 export interface ImporterOptions {

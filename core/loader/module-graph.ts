@@ -9,16 +9,17 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { at, didYouMean, HarnessError, messageOf, type Place } from '../errors.js'
+import { at, didYouMean, HarnessError, messageOf } from '../errors.js'
 import { bodyOf, cacheCanBeOff, compile, loadCompiler, type Compiled, type DynamicImport, type ImportFunction } from './compile.js'
 import type { Loaded } from './entry.js'
 import { Files } from './files.js'
 import { circles } from './module-cycles.js'
+import { define, jsonModule, ModuleRecord, Snapshot, whereNamed, type Namespace } from './module-record.js'
 import { Resolver, type Target } from './resolve.js'
-import { alive, inlineMap, originalPlace, remember, type Version } from './stack-traces.js'
+import { alive, inlineMap, originalPlace, remember } from './stack-traces.js'
 
 export { originalPlace } from './stack-traces.js'
-export type Namespace = Readonly<Record<string, unknown>>
+
 export interface GraphOptions {
   /** Modules that the host answers itself, by specifier. */
   readonly builtins: Readonly<Record<string, object>>
@@ -30,63 +31,6 @@ export interface GraphOptions {
   /** How long the top level of modules may take. */
   readonly evaluateMs?: number
 }
-
-/** Where a module finds the modules of its own time. The live one and a staged one hold them; an old one only remembers what others still hold. */
-class Snapshot {
-  readonly #seen: Map<string, WeakRef<ModuleRecord>>
-  #held: Map<string, ModuleRecord> | undefined
-  /** Changed, or reached by a change, and not needed so far: to be built anew by whoever asks. */
-  readonly #stale: Set<string>
-  constructor(live: ReadonlyMap<string, ModuleRecord>, staged: Map<string, ModuleRecord>, affected: ReadonlySet<string>) {
-    this.#seen = weak(live)
-    this.#held = staged
-    this.#stale = new Set([...affected].filter(file => !staged.has(file)))
-  }
-  get(file: string): ModuleRecord | undefined {
-    return this.#stale.has(file) ? undefined : this.#held?.get(file) ?? this.#seen.get(file)?.deref()
-  }
-  /** A module that was imported late takes its place: among those in use, among those that are being built, or in the memory of an old time. */
-  add(record: ModuleRecord): void {
-    this.#stale.delete(record.file)
-    this.#held?.set(record.file, record)
-    this.#seen.set(record.file, record.weak)
-  }
-  /** What it holds is what is in use. */
-  begin(live: Map<string, ModuleRecord>): void { this.#held = live }
-  /** Others come into use: from now on it only remembers. */
-  end(): void {
-    for (const [file, ref] of weak(this.#held ?? new Map())) this.#seen.set(file, ref)
-    this.#held = undefined
-  }
-}
-const weak = (records: ReadonlyMap<string, ModuleRecord>) => new Map([...records].map(([file, record]) => [file, record.weak]))
-
-class ModuleRecord implements Version {
-  readonly file: string
-  readonly source: string
-  readonly url: string
-  readonly compiled: Compiled | undefined
-  readonly weak = new WeakRef(this)
-  readonly namespace: Record<string, unknown> = Object.create(null, { [Symbol.toStringTag]: { value: 'Module' } })
-  /** What each static specifier means. */
-  readonly targets = new Map<string, Target>()
-  /** Files imported, dynamically too once that has happened: the edges that a change travels. */
-  readonly imports = new Set<string>()
-  /** The files that import each other in a circle with this one. */
-  circle: readonly string[] | undefined
-  snapshot!: Snapshot
-  running: Promise<Namespace> | undefined
-  done = false
-  constructor(file: string, source: string, version: number, compiled: Compiled | undefined) {
-    this.file = file
-    this.source = source
-    this.url = `${pathToFileURL(file).href}?v=${version}`
-    this.compiled = compiled
-  }
-}
-
-/** One count for the process, so that no two scripts have the same name. */
-let versions = 0
 
 export class ModuleGraph {
   readonly #options: GraphOptions
@@ -210,9 +154,8 @@ export class ModuleGraph {
       throw new HarnessError('module_not_found', `${this.#options.shown(file)} can not be read: ${messageOf(cause)}`, { place: { file }, cause })
     }
     const old = this.#live.get(file)
-    const version = ++versions
-    if (file.endsWith('.json')) return jsonModule(file, source, version, this.#options.shown(file))
-    return new ModuleRecord(file, source, version, old?.source === source && old.compiled ? old.compiled : this.#compile(file, source))
+    if (file.endsWith('.json')) return jsonModule(file, source, this.#options.shown(file))
+    return new ModuleRecord(file, source, old?.source === source && old.compiled ? old.compiled : this.#compile(file, source))
   }
   #compile(file: string, source: string): Compiled {
     if (this.#compiled?.file === file && this.#compiled.source === source) return this.#compiled.compiled
@@ -383,26 +326,4 @@ export class ModuleGraph {
     this.#checked = true
     if (!cacheCanBeOff()) this.#options.warn(`this Node (${process.version}) keeps the text of every reloaded module for the life of the process; memory grows with each reload`)
   }
-}
-
-function define(namespace: object, name: string, get: () => unknown): void {
-  Object.defineProperty(namespace, name, { enumerable: true, configurable: true, get })
-}
-
-function jsonModule(file: string, source: string, version: number, shown: string): ModuleRecord {
-  const record = new ModuleRecord(file, source, version, undefined)
-  try { record.namespace['default'] = JSON.parse(source.replace(/^\uFEFF/, '')) } catch (cause) {
-    const offset = Number(/position (\d+)/.exec(messageOf(cause))?.[1] ?? Number.NaN)
-    const before = source.slice(0, offset)
-    const place: Place = Number.isNaN(offset) ? { file } : { file, line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
-    throw new HarnessError('module_syntax', `${at({ ...place, file: shown })} ${messageOf(cause)}`, { place, cause })
-  }
-  return record
-}
-/** The place of the first text in the source that reads like this specifier. */
-function whereNamed({ file, source }: ModuleRecord, specifier: string): Place {
-  const offset = ["'", '"', '`'].map(quote => source.indexOf(quote + specifier + quote)).filter(found => found >= 0).sort((a, b) => a - b)[0]
-  if (offset === undefined) return { file }
-  const before = source.slice(0, offset)
-  return { file, line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
 }
