@@ -10,7 +10,7 @@ import { runAs } from './async-context.js'
 import type { Mount } from './context.js'
 import { Effects } from './effects.js'
 import type { Context, Disposer, PluginModule } from './hooks.js'
-import { Footprint } from './leaks.js'
+import type { Footprint } from './leaks.js'
 import type { Log } from './log.js'
 import type { Owner, Owners, Scope, Stage } from './owners.js'
 import type { Offer } from './services.js'
@@ -61,7 +61,7 @@ export class Generation implements Owner {
   published = false
   /** Raw effects and returned disposers: the old has to go before the new may come. */
   raw = 0
-  readonly footprint: Footprint
+  footprint: Footprint | undefined
   /** As old as `ctx`, and nobody else's: see releases.ts. */
   readonly witness = {}
   mount: Mount | undefined
@@ -90,7 +90,6 @@ export class Generation implements Owner {
     this.#path = options.path ?? []
     this.#owners = owners
     this.#log = log
-    this.footprint = new Footprint(this.id)
     this.effects = new Effects(message => { this.warn(message) })
     this.timers = new Timers({ run: work => { this.#fire(work) }, effect: (undo, label) => this.effect(undo, label) })
     this.scope = { owner: this, path: () => this.place(), effect: (undo, label) => this.effect(undo, label) }

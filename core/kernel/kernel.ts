@@ -11,7 +11,7 @@ import { Effects } from './effects.js'
 import { facade, hold } from './facade.js'
 import { Generation, type Optional } from './generation.js'
 import type { Context, PluginModule, Services as ServiceMap } from './hooks.js'
-import type { Leak } from './leaks.js'
+import { Footprint, type Leak } from './leaks.js'
 import { within } from './limits.js'
 import type { Log } from './log.js'
 import { Owners, type Owner, type Scope } from './owners.js'
@@ -187,10 +187,11 @@ export class Kernel {
 
   async #start(generation: Generation, start: (ctx: Context, config: never) => unknown, exclusive: boolean, limitMs: number): Promise<void> {
     this.#mounted.add(generation)
+    const footprint = generation.footprint = new Footprint(generation.id, () => [...this.#mounted].reduce((sum, { timers }) => sum + timers.running, 0))
     try {
       const undo = await this.#apply(generation, start, limitMs)
       hold(generation, undo, 'the disposer that apply returned')
-      generation.footprint.mounted()
+      footprint.mounted()
       if (exclusive) {
         this.#services.check(generation.offers.values())
         this.#publish(generation)
@@ -262,14 +263,14 @@ export class Kernel {
 
   async #dispose(generation: Generation, limitMs: number): Promise<void> {
     for (const child of [...generation.children].reverse()) await this.dispose(child, limitMs)
-    const leftovers = generation.footprint.leaving(generation.timers.count)
+    const leftovers = generation.footprint?.leaving()
     this.#owners.dispose(generation)
     generation.abort()
     await generation.effects.empty(limitMs)
     generation.ended = true
     await this.#close(generation, limitMs)
     this.#forget(generation)
-    void leftovers().then(leaks => { if (leaks.length > 0) this.#tell(generation, leaks) })
+    void leftovers?.().then(leaks => { if (leaks.length > 0) this.#tell(generation, leaks) })
   }
   async #close(generation: Generation, limitMs: number): Promise<void> {
     const closing = generation.mount?.close()

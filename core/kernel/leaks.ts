@@ -20,21 +20,26 @@ type Hearing = { readonly event: string | symbol; readonly listener: Function }
 /** Taken before a plugin is mounted, told when it is, and asked after it is disposed. */
 export class Footprint {
   readonly #plugin: string
-  readonly #before = census()
+  readonly #census: () => Census
+  readonly #before: Census
   readonly #heard = new Set(hearings().map(({ listener }) => listener))
   #grown: Census = new Map()
   #listeners: { readonly event: string | symbol; readonly listener: WeakRef<Function> }[] = []
-  constructor(plugin: string) { this.#plugin = plugin }
+  /** `ctxTimers`: how many timers of plugins run that were made through ctx; they are taken back in any case. */
+  constructor(plugin: string, ctxTimers: () => number) {
+    this.#plugin = plugin
+    this.#census = () => census(ctxTimers())
+    this.#before = this.#census()
+  }
 
   mounted(): void {
-    this.#grown = minus(census(), this.#before)
+    this.#grown = minus(this.#census(), this.#before)
     this.#listeners = hearings().filter(({ listener }) => !this.#heard.has(listener)).map(({ event, listener }) => ({ event, listener: new WeakRef(listener) }))
     this.#heard.clear()                                    // others' functions are not ours to keep
   }
-  /** To be called right before disposal, with the number of its own timers that run; the answer is to be asked for after it. */
-  leaving(ownTimers: number): () => Promise<readonly Leak[]> {
-    const then = new Map(census())
-    then.set('Timeout', Math.max(0, (then.get('Timeout') ?? 0) - ownTimers))
+  /** To be called right before disposal; the answer is to be asked for after it. */
+  leaving(): () => Promise<readonly Leak[]> {
+    const then = this.#census()
     return async () => {
       if (this.#left(then).length === 0) return []
       await new Promise<void>(resolve => { setTimeout(resolve, GRACE_MS).unref() })
@@ -44,7 +49,7 @@ export class Footprint {
 
   /** Of what grew: less what went with the disposal, and never more than there is now beyond the time before it was mounted. */
   #left(then: Census): Leak[] {
-    const now = census()
+    const now = this.#census()
     const leaks: Leak[] = []
     for (const [type, grown] of this.#grown) {
       const gone = (then.get(type) ?? 0) - (now.get(type) ?? 0)
@@ -59,8 +64,8 @@ export class Footprint {
   }
 }
 
-function census(): Census {
-  const counts = new Map<string, number>()
+function census(ctxTimers: number): Census {
+  const counts = new Map([['Timeout', -ctxTimers]])
   for (const type of process.getActiveResourcesInfo()) if (!PASSING.test(type)) counts.set(type, (counts.get(type) ?? 0) + 1)
   return counts
 }

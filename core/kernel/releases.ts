@@ -7,6 +7,7 @@ interface Parted { readonly plugin: string; readonly ctx: WeakRef<object>; reado
 
 export class Releases {
   readonly #parted = new Set<Parted>()
+  readonly #gone = new FinalizationRegistry<Parted>(parted => { this.#parted.delete(parted) })
   readonly #told = new Map<string, number>()
   readonly #report: (plugin: string, versions: number) => void
   readonly #graceMs: number
@@ -15,15 +16,17 @@ export class Releases {
 
   /** To be called when the last reference of the kernel goes. `witness` was made together with `ctx`. */
   watch(plugin: string, ctx: object, witness: object): void {
-    this.#parted.add({ plugin, ctx: new WeakRef(ctx), witness: new WeakRef(witness), since: performance.now() })
+    const parted = { plugin, ctx: new WeakRef(ctx), witness: new WeakRef(witness), since: performance.now() }
+    this.#parted.add(parted)
+    this.#gone.register(ctx, parted)
     this.#timer ??= setInterval(() => { this.look() }, this.#graceMs).unref()
   }
   /** Reports per plugin how many versions are held, once for each number. */
   look(): void {
     const held = new Map<string, number>()
     for (const parted of this.#parted) {
-      if (parted.ctx.deref() === undefined) this.#parted.delete(parted)
-      else if (parted.witness.deref() === undefined && performance.now() - parted.since >= this.#graceMs) held.set(parted.plugin, (held.get(parted.plugin) ?? 0) + 1)
+      if (parted.ctx.deref() === undefined || parted.witness.deref() !== undefined || performance.now() - parted.since < this.#graceMs) continue
+      held.set(parted.plugin, (held.get(parted.plugin) ?? 0) + 1)
     }
     for (const [plugin, versions] of held) {
       if (versions > (this.#told.get(plugin) ?? 0)) this.#report(plugin, versions)

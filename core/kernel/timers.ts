@@ -24,6 +24,7 @@ export class Timers {
   constructor(port: TimerPort) { this.#port = port }
 
   get count(): number { return this.#count }
+  get running(): number { return this.#started ? this.#count : 0 }
 
   once(run: () => unknown, ms: number): Disposer {
     let timer: NodeJS.Timeout | undefined

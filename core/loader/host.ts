@@ -75,6 +75,10 @@ export class PluginHost {
       leaving: entry => [...this.#leaving].filter(({ id }) => id === entry.id),
       entryOf: ({ id, parent }) => parent ? undefined : this.#entries.get(id),
       switched: (member, generation) => { this.#switched(member, generation) },
+      restored: (entry, generation) => {
+        entry.generation = generation
+        this.#set(entry, 'active')
+      },
       stopped: (entry, state) => { this.#stop(entry, 'waiting', undefined, state) },
       lost: (entry, error) => {
         this.#stop(entry, 'failed', messageOf(error), entry.generation?.state ?? {})

@@ -24,6 +24,8 @@ export interface TransactionPort {
   leaving(entry: Hosted): readonly Generation[]
   entryOf(generation: Generation): Hosted | undefined
   switched(member: Member, generation: Generation): void
+  /** It was ended for something that failed, and runs again as it was. */
+  restored(entry: Hosted, generation: Generation): void
   /** It was stopped with its provider, and the new provider does not give it what it injects. */
   stopped(entry: Hosted, state: Record<string, unknown>): void
   /** It ran, and could not be put back after a failure. */
@@ -152,21 +154,21 @@ class Transaction {
 
   /** After a failure: what was ended is mounted again, the same module with the same config and state. */
   async #restore(): Promise<void> {
-    const back: { entry: Hosted; generation: Generation; member: Member }[] = []
+    const back: { entry: Hosted; generation: Generation }[] = []
     for (const old of this.#ended) {
       const entry = this.#port.entryOf(old)
       if (!entry) continue                                  // an optional scope; it comes back with its plugin or by settling
       const member: Member = { entry, module: old.module, config: old.config }
       try {
-        back.push({ entry, member, generation: await this.#kernel.mount(old.module, { ...this.#options(member, true), version: old.generation, state: old.state }) })
+        back.push({ entry, generation: await this.#kernel.mount(old.module, { ...this.#options(member, true), version: old.generation, state: old.state }) })
       } catch (error) {
         this.#port.lost(entry, error)
       }
     }
-    for (const { entry, generation, member } of back) {
+    for (const { entry, generation } of back) {
       try {
         this.#kernel.switch([generation])
-        this.#port.switched(member, generation)
+        this.#port.restored(entry, generation)
       } catch (error) {
         await this.#kernel.dispose(generation)
         this.#port.lost(entry, error)

@@ -44,6 +44,13 @@ describe('what a plugin leaves behind outside ctx', () => {
     await sleep(150)
     expect(leaks).toEqual([])
   })
+  it('is not a timer of another plugin that starts while it loads', async () => {
+    const { live, kernel, leaks } = testKernel()
+    const other = await live(() => {}, { id: 'other' })
+    await kernel.dispose(await live(async () => { for (let i = 0; i < 3; i++) other.ctx.setTimeout(() => {}, 60_000) }, { row: 1 }))
+    await sleep(150)
+    expect(leaks).toEqual([])
+  })
   it('is not a timer that has fired meanwhile', async () => {
     const { live, kernel, leaks } = testKernel()
     let fired = false

@@ -166,6 +166,13 @@ describe('disposing', () => {
     expect(text()).toContain('plugin "test": the file could not be taken back: boom')
     expect(text()).toContain('plugin "test": the socket could not be taken back: it did not end within 20 ms')
   })
+  it('refuses what an undo registers, and leaves nothing of it', async () => {
+    const { live, kernel, numbers, text } = testKernel()
+    await kernel.dispose(await live(ctx => { ctx.effect(() => () => { ctx.on('agent/stop', () => {}) }, 'the first'); ctx.effect(() => () => { ctx.numbers.register('late', 1) }, 'the second') }))
+    expect([kernel.hooks.size, numbers.size]).toEqual([0, 0])
+    expect(text()).toContain('the second could not be taken back: plugin "test"')
+    expect(text()).toContain('the first could not be taken back: plugin "test": this ctx belongs to version 1, which was unloaded')
+  })
   it('is one disposal, whoever asks for it', async () => {
     const { live, kernel } = testKernel()
     let undone = false

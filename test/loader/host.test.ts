@@ -191,6 +191,12 @@ describe('services between plugins', () => {
     off()
     await until(() => states()['d'] === 'waiting')
   })
+  it('are there for an optional scope that is asked for late', async () => {
+    const { load, probe } = testHost({ 'p.ts': provider(1), 'n.ts': `import { probe } from 'harnessx'; export const apply = ctx => { probe.ask = () => ctx.inject(['store'], child => { probe.seen.push('start ' + child.store.v) }) }` })
+    await load('p.ts', 'n.ts')
+    probe['ask']()
+    await until(() => probe['seen'].includes('start 1'))
+  })
   it('of an optional scope start and stop with it', async () => {
     const { load, probe } = testHost({
       'n.ts': `import { probe } from 'harnessx'; export const apply = ctx => { ctx.inject(['store'], child => { probe.seen.push('start'); child.effect(() => () => { probe.seen.push('end ' + child.store.use()) }) }) }`,
