@@ -120,6 +120,15 @@ export const apply = (ctx, config) => { probe.config = config; probe.seen.push('
     await load({ file: 'guard.ts', config: { limit: 6 } })
     expect(probe['seen']).toEqual(['apply 5', 'apply 6'])
   })
+  it('that an exclusive plugin fails with leaves it running with the old one, which is then no change', async () => {
+    const { load, info, probe } = testHost({ 'a.ts': `import { probe } from 'harnessx'; export const reload = 'exclusive'; export const apply = (ctx, config) => { probe.seen.push('apply ' + config.v); if (config.v === 2) throw new Error('no') }` })
+    const to = (v: number) => load({ file: 'a.ts', config: { v } })
+    await to(1); await to(2)
+    expect(info('a')).toMatchObject({ state: 'active', version: 1, lastError: expect.stringContaining('keeps running as before') })
+    await to(1)
+    expect(probe['seen']).toEqual(['apply 1', 'apply 2', 'apply 1'])
+    expect(info('a').lastError).toBeUndefined()
+  })
   it('is taken in place by a plugin that can, and by a restart when it says no', async () => {
     const { load, probe, info } = testHost({ 'rc.ts': `
 import { probe } from 'harnessx'
@@ -130,6 +139,28 @@ export const reconfigure = (ctx, config) => { probe.seen.push('take ' + config.v
     await to(1); await to(2); await to(3); await to(9)
     expect(probe['seen']).toEqual(['apply 1', 'take 2', 'take 3', 'apply 3', 'take 9', 'apply 9'])
     expect(info('rc').version).toBe(3)
+  })
+})
+
+describe('the queue', () => {
+  it('takes edits of the config and of files one after the other, whenever they come', async () => {
+    const { host, entries, write, at, probe, info } = testHost({ 'a.ts': judging('1') })
+    const slow = (v: string) => `import { probe } from 'harnessx'; export const apply = async ctx => { probe.seen.push('begin ${v}'); await new Promise(done => setTimeout(done, 3)); probe.seen.push('end ${v}') }`
+    write('a.ts', slow('1'))
+    const first = host.reconcile(entries('a.ts'))
+    await until(() => probe['seen'].length === 1)
+    write('a.ts', slow('2'))
+    const second = host.reload([at('a.ts')]), third = host.reconcile(entries({ file: 'a.ts', config: { v: 3 } }))
+    await Promise.all([first, second, third])
+    expect(probe['seen']).toEqual(['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 2', 'end 2'])
+    expect(info('a').version).toBe(3)
+  })
+  it('goes on after a job that was wrong', async () => {
+    const { load, host, states } = testHost({ 'a.ts': judging('a') })
+    const wrong = failure(host.reloadEntry('nobody'))
+    await load('a.ts')
+    expect(await wrong).toMatchObject({ code: 'unknown_id' })
+    expect(states()).toEqual({ a: 'active' })
   })
 })
 
@@ -293,6 +324,15 @@ describe('stopping', () => {
     expect(probe['seen']).toEqual(['up 1', 'close', 'closed', 'flush 1', 'flushed', 'store 1 down'])
     expect({ ...kernel.size, unreleased: 0, numbers: numbers.size }).toEqual({ ...before, unreleased: 0, numbers: 0 })
     expect(await failure(load('d.ts'))).toMatchObject({ code: 'aborted' })
+  })
+  it('does not wait for a plugin that is just being loaded and hangs', async () => {
+    const { host, entries, probe } = testHost({ 'slow.ts': `import { probe } from 'harnessx'; export const apply = () => { probe.began = true; return new Promise(() => {}) }` }, { mountMs: 1000 })
+    const loading = host.reconcile(entries('slow.ts'))
+    await until(() => probe['began'])
+    const started = performance.now()
+    await host.stop(100)
+    expect(performance.now() - started).toBeLessThan(600)
+    await loading
   })
   it('does not wait for what hangs beyond its limit, and still ends the rest', async () => {
     const { load, host, probe, text } = testHost({ 'a.ts': `import { probe } from 'harnessx'; export const apply = ctx => { ctx.effect(() => () => { probe.seen.push('a down') }) }`, 'b.ts': `export const apply = ctx => { ctx.effect(() => () => new Promise(() => {}), 'the hung one') }` })
