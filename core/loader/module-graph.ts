@@ -43,8 +43,8 @@ export class ModuleGraph {
   readonly #dirty = new Set<string>()
   /** Packages by their URL: Node's loader has each once, so looking twice is waste. */
   readonly #native = new Map<string, Promise<object>>()
-  /** The last text that was compiled. */
-  #compiled: { readonly file: string; readonly source: string; readonly compiled: Compiled } | undefined
+  /** What was compiled only to see whether it parses: the load that follows needs it. */
+  readonly #compiled = new Map<string, { readonly source: string; readonly compiled: Compiled }>()
   #checked = false
   tried: ReadonlySet<string> = new Set()
 
@@ -63,6 +63,7 @@ export class ModuleGraph {
     const staged = new Map<string, ModuleRecord>()
     const known = (file: string) => affected.has(file) ? undefined : this.#live.get(file)
     const roots = new Map(entries.map(entry => [entry, this.#entry(entry, files, known, staged)]))
+    this.#compiled.clear()
     const snapshot = new Snapshot(this.#live, staged, affected)
     this.#begin(staged, snapshot)
 
@@ -106,9 +107,10 @@ export class ModuleGraph {
   whole(file: string, text: string): boolean {
     try {
       if (file.endsWith('.json')) return JSON.parse(text) !== undefined
-      const { specifiers } = this.#compile(file, text)
+      const compiled = this.#compile(file, text)
+      this.#compiled.set(file, { source: text, compiled })
       const files = new Files()
-      for (const specifier of specifiers) if (specifier.startsWith('.')) this.#resolver.resolve(specifier, file, files)
+      for (const specifier of compiled.specifiers) if (specifier.startsWith('.')) this.#resolver.resolve(specifier, file, files)
       return true
     } catch { return false }                                // a load of this text says what is wrong with it
   }
@@ -158,10 +160,8 @@ export class ModuleGraph {
     return new ModuleRecord(file, source, old?.source === source && old.compiled ? old.compiled : this.#compile(file, source))
   }
   #compile(file: string, source: string): Compiled {
-    if (this.#compiled?.file === file && this.#compiled.source === source) return this.#compiled.compiled
-    const compiled = compile(file, source, this.#options.shown(file))
-    this.#compiled = { file, source, compiled }
-    return compiled
+    const ready = this.#compiled.get(file)
+    return ready?.source === source ? ready.compiled : compile(file, source, this.#options.shown(file))
   }
 
   #resolve(specifier: string, record: ModuleRecord, files: Files): Target {

@@ -2,7 +2,7 @@
  * Tells when a followed file has other content than what is loaded. The only file that knows chokidar; knows no plugin, no config and no host.
  *
  *   event, re-check or rescan ▶ look (bytes against the loaded text) ▶ whole? ▶ changed(files) ▶ told
- *                                                 absent, empty, a mere beginning, unparsable: looked at again at 2, 4 … 128 ms, then handed over all the same
+ *                                                 absent, empty, a mere beginning, unparsable: looked at again for a while, then handed over all the same
  *
  * An event only means "look"; what counts is the content. One `changed` at a time; what comes meanwhile is the next batch. The same text is never handed over twice.
  * Folders are watched, not files: one watch a folder. chokidar drops the last of several quick writes, so each event is followed by looks at 20, 60 and 200 ms, and every 30 s all files are asked.
@@ -21,8 +21,10 @@ export interface WatcherOptions {
   readonly text: (file: string) => string | undefined
   /** These have changed, together. A rejection is reported unless a further change mends it soon. */
   readonly changed: (files: readonly string[]) => Promise<void>
-  /** False when this text can't be meant, because somebody is still writing: it is looked at again for an eighth of a second first. */
+  /** False when this text can't be meant, because somebody is still writing: it has to stand still for an eighth of a second first. */
   readonly whole?: (file: string, text: string) => boolean
+  /** How long any text of this file has to stand still first: for files of which half is a valid whole. None when left out. */
+  readonly settleMs?: (file: string) => number
   readonly report: (problem: WatchProblem) => void
   readonly log: Logger
 }
@@ -30,9 +32,12 @@ export interface WatchProblem { readonly files: readonly string[]; readonly erro
 
 /** After the last event of a file. */
 const RECHECK_MS = [20, 60, 200]
-/** While a file looks unfinished. One that doesn't parse gets the first six. */
-const LADDER_MS = [2, 4, 8, 16, 32, 64, 128]
-const SYNTAX_RUNGS = 6
+/** How long a text has to stand still that isn't there, is empty or a mere beginning; and one that doesn't parse or was refused. */
+const CUT_MS = 250, BROKEN_MS = 126
+/** Between looks at a file that does not stand still yet, doubling. */
+const FIRST_PAUSE_MS = 2, LONGEST_PAUSE_MS = 64
+/** A file that never stands still is handed over as it is. */
+const PATIENCE_MS = 5_000
 /** More files than this at once are a checkout: wait until no new one has come for a while. */
 const BURST_FILES = 3, BURST_QUIET_MS = 15, BURST_MS = 250
 const RESCAN_MS = 30_000, POLL_MS = 1_000, READY_MS = 5_000
@@ -185,40 +190,54 @@ export class Watcher {
   // ---- looking
 
   async #work(): Promise<void> {
-    let rung = 0
-    let failed: { texts: Map<string, string | undefined>; error: unknown } | undefined
+    let pause = FIRST_PAUSE_MS
+    let failed: { texts: ReadonlyMap<string, string | undefined>; error: unknown } | undefined
+    const still = new Map<string, { text: string | undefined; since: number; first: number }>()
     while (this.#pending.size > 0 && !this.#closed) {
       await new Promise(setImmediate)
       await this.#burst()
       const texts = new Map([...this.#pending].map(file => [file, read(file)]))
       for (const [file, text] of texts) if (!failed?.texts.has(file) && this.#isTold(file, text)) { texts.delete(file); this.#pending.delete(file) }
+      const now = performance.now()
+      let left = 0
+      for (const [file, text] of texts) {
+        const before = still.get(file)
+        if (!before || before.text !== text) { still.set(file, { text, since: now, first: before?.first ?? now }); pause = FIRST_PAUSE_MS }
+        const { since, first } = still.get(file)!
+        if (now - first < PATIENCE_MS) left = Math.max(left, this.#stillFor(file, text, failed?.texts) - (now - since))
+      }
       if (texts.size === 0) continue
-      if (rung < this.#rungs(texts, failed)) { await sleep(LADDER_MS[rung++], undefined, { ref: false }); continue }
+      if (left > 0) {
+        await sleep(Math.min(pause, left), undefined, { ref: false })
+        pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+        continue
+      }
       this.#pending.clear()
       if (failed && equal(texts, failed.texts)) {
         this.#tell(texts)
         this.#options.report({ files: [...texts.keys()], error: failed.error })
         failed = undefined
-        rung = 0
-        continue
+      } else {
+        try {
+          await this.#options.changed([...texts.keys()])
+          this.#tell(texts)
+          failed = undefined
+        } catch (error) {
+          failed = { texts, error }
+          for (const file of texts.keys()) this.#pending.add(file)       // tried once more only if a text changes; else reported when it has stood still
+          continue
+        }
       }
-      try {
-        await this.#options.changed([...texts.keys()])
-        this.#tell(texts)
-        failed = undefined
-        rung = 0
-      } catch (error) {
-        failed = { texts, error }
-        for (const file of texts.keys()) this.#pending.add(file)         // once more only if a text changes; reported at the end of the ladder
-      }
+      still.clear()
+      pause = FIRST_PAUSE_MS
     }
   }
 
-  /** How long these may still be looked at before they are handed over as they are. */
-  #rungs(texts: ReadonlyMap<string, string | undefined>, failed: { texts: ReadonlyMap<string, string | undefined> } | undefined): number {
-    if ([...texts].some(([file, text]) => looksCut(text, this.#options.text(file)))) return LADDER_MS.length
-    if (failed && equal(texts, failed.texts)) return SYNTAX_RUNGS
-    return [...texts].some(([file, text]) => text !== undefined && this.#options.whole?.(file, text) === false) ? SYNTAX_RUNGS : 0
+  /** How long this text has to stand still before it is handed over. */
+  #stillFor(file: string, text: string | undefined, failed: ReadonlyMap<string, string | undefined> | undefined): number {
+    if (looksCut(text, this.#options.text(file))) return CUT_MS
+    if (failed?.has(file) && failed.get(file) === text) return BROKEN_MS
+    return this.#options.whole?.(file, text!) === false ? BROKEN_MS : this.#options.settleMs?.(file) ?? 0
   }
   async #burst(): Promise<void> {
     const end = performance.now() + BURST_MS

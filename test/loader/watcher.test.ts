@@ -11,14 +11,14 @@ import { Watcher, type WatchProblem } from '../../core/loader/watcher.js'
 import { folder } from '../support/folder.js'
 
 /** A host that takes in every text it is told of, unless `refuse` throws. */
-async function follow(files: readonly string[], options: { refuse?: (files: readonly string[]) => void; whole?: (file: string, text: string) => boolean } = {}) {
+async function follow(files: readonly string[], options: { refuse?: (files: readonly string[]) => void; whole?: (file: string, text: string) => boolean; settleMs?: (file: string) => number } = {}) {
   const loaded = new Map(files.map(file => [file, textOf(file)]))
   const batches: (readonly string[])[] = [], problems: WatchProblem[] = [], lines: LogRecord[] = []
   const log = new Log()
   log.sink(record => { lines.push(record) })
   const watcher = new Watcher({
     files: () => loaded.keys(), text: file => loaded.get(file), log, report: problem => { problems.push(problem) },
-    ...(options.whole && { whole: options.whole }),
+    ...(options.whole && { whole: options.whole }), ...(options.settleMs && { settleMs: options.settleMs }),
     changed: async changed => {
       batches.push(changed)
       options.refuse?.(changed)
@@ -140,6 +140,20 @@ describe('the watcher', () => {
     }
     writeFileSync(at.at('a.yaml'), 'plugins: ')
     await vi.waitFor(() => { expect(loaded.get(at.at('a.yaml'))).toBe('plugins: ') })
+  })
+
+  it('takes no half of a file that is written byte by byte', async () => {
+    const before = `plugins:\n${Array.from({ length: 12 }, (_, index) => `  - plugin-${index}\n`).join('')}`
+    const at = folder({ 'c.yaml': before })
+    const seen: (string | undefined)[] = []
+    const { loaded } = await follow([at.at('c.yaml')], { settleMs: () => 20, refuse: files => { seen.push(textOf(files[0]!)) } })
+    for (const after of [`# new\n${before}`, `${before}  - one-more\n`, before.slice(0, -20)]) {
+      const out = openSync(at.at('c.yaml'), 'w')
+      for (const byte of after) { writeSync(out, byte); await sleep(1) }
+      closeSync(out)
+      await vi.waitFor(() => { expect(loaded.get(at.at('c.yaml'))).toBe(after) })
+    }
+    expect(seen).toHaveLength(3)
   })
 
   it('hands over that a file is gone, and that it is back', async () => {
