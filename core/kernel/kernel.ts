@@ -6,6 +6,7 @@
 import { at, HarnessError, messageOf } from '../errors.js'
 import { runAs } from './async-context.js'
 import { Contexts } from './context.js'
+import { dependents } from './dependents.js'
 import { Dispatcher } from './dispatch.js'
 import { Effects } from './effects.js'
 import { facade, hold } from './facade.js'
@@ -161,21 +162,8 @@ export class Kernel {
     }
     return came
   }
-  /**
-   * All that has to stop before these may: whoever uses a service of theirs, optional scopes included, themselves, and so on. Providers come first, so the reverse is the order to stop in.
-   * A scope whose plugin is in the list is left out: it goes with the plugin.
-   */
-  dependents(of: readonly Generation[]): Generation[] {
-    const found = new Set(of)
-    for (const generation of found) {
-      const names = generation.provides
-      for (const other of this.#mounted) {
-        if (other.stage === 'live' && !found.has(other) && other.module.inject?.some(name => names.includes(name))) found.add(other)
-      }
-    }
-    const withParent = (generation: Generation): boolean => generation.parent !== undefined && (found.has(generation.parent) || withParent(generation.parent))
-    return providersFirst([...found].filter(generation => !withParent(generation)))
-  }
+  /** These and all that has to stop before they may, providers first: the reverse is the order to stop in. An optional scope comes by itself only when its plugin stays. */
+  dependents(of: readonly Generation[]): Generation[] { return dependents(of, this.#mounted) }
   /** Every live generation, in order. */
   generations(): readonly Generation[] {
     return [...this.#mounted].filter(({ stage, parent }) => stage === 'live' && parent === undefined).sort((a, b) => a.row - b.row)
@@ -299,22 +287,6 @@ export class Kernel {
 class DrainTimeout extends Error {}
 
 const families = (generations: readonly Generation[]): Generation[] => generations.flatMap(({ family }) => family)
-
-/** By row, but nobody before whom he uses. Cycles can't be: both would still be waiting. */
-function providersFirst(generations: readonly Generation[]): Generation[] {
-  const ordered = new Set<Generation>()
-  const visited = new Set<Generation>()
-  const visit = (generation: Generation) => {
-    if (visited.has(generation)) return
-    visited.add(generation)
-    const needs = generation.family.flatMap(({ module }) => module.inject ?? [])
-    for (const provider of inOrder) if (provider !== generation && provider.provides.some(name => needs.includes(name))) visit(provider)
-    ordered.add(generation)
-  }
-  const inOrder = [...generations].sort((a, b) => a.row - b.row)
-  for (const generation of inOrder) visit(generation)
-  return [...ordered]
-}
 
 /** A plugin's own error becomes `plugin_failed`, with its message and the place in the plugin's file; what core refused stays what it is. */
 function failure({ id, file }: Generation, error: unknown): HarnessError {

@@ -1,4 +1,4 @@
-/** One entry as the host keeps it, over all its generations. A record; the host alone changes it. */
+/** One entry as the host keeps it, over all its generations. A record: host.ts writes what is loaded, lineup.ts what runs, roster.ts the state. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Generation } from '../kernel/kernel.js'
 import type { PluginModule } from '../kernel/hooks.js'
@@ -44,6 +44,14 @@ export class Hosted {
   /** Services it says it provides, or is known to. */
   get provides(): readonly string[] { return [...new Set([...this.module?.provides ?? [], ...this.generation?.provides ?? []])] }
 
+  /** As if it had never run: it is disabled. */
+  reset(): void {
+    this.module = undefined
+    this.data = {}
+    this.files = []
+    this.tried = this.untaken = new Set()
+    this.lastError = undefined
+  }
   info(): PluginInfo {
     const { handlers, tools } = this.generation?.counts() ?? { handlers: 0, tools: 0 }
     return {
