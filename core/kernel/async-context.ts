@@ -11,6 +11,8 @@ export interface Activity {
   /** On whose account it runs; undefined for core's own. */
   readonly owner: Owner | undefined
   parent: Activity | undefined
+  /** It has ended; what it has left running goes on, but inside nothing. */
+  over: boolean
   /** Whose entries the list holds that a dispatch walks: their drain waits for it. */
   readonly holding?: ReadonlySet<Owner> | undefined
   /** Stops and restarts the clock of the handler's own time. */
@@ -25,11 +27,14 @@ export const currentOwner = (): Owner | undefined => storage.getStore()?.owner
 
 /** Runs `fn` inside an activity whose end the caller declares by `leave`. */
 export const enter = <A extends unknown[], R>(activity: Activity | undefined, fn: (...args: A) => R, ...args: A): R => storage.run(activity, fn, ...args)
-export const leave = (activity: Activity): void => { activity.parent = undefined }
+export const leave = (activity: Activity): void => {
+  activity.over = true
+  activity.parent = undefined
+}
 
 /** Runs `fn` on the account of `owner`, up to the end of what it returns: `apply`, a timer, an undo. */
 export function runAs<R>(owner: Owner | undefined, fn: () => R): R {
-  const activity: Activity = { owner, parent: current() }
+  const activity: Activity = { owner, parent: current(), over: false }
   const end = () => leave(activity)
   let result: R
   try { result = enter(activity, fn) } catch (error) { end(); throw error }
@@ -38,7 +43,7 @@ export function runAs<R>(owner: Owner | undefined, fn: () => R): R {
   return result
 }
 
-/** Every activity that encloses the current one, innermost first. */
+/** The activities that the current code runs in, innermost first. */
 export function* enclosing(): Generator<Activity> {
-  for (let at = current(); at !== undefined; at = at.parent) yield at
+  for (let at = current(); at !== undefined && !at.over; at = at.parent) yield at
 }

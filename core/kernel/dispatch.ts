@@ -95,7 +95,7 @@ export class Dispatcher {
     const rule = this.#rule(hook)
     if (rule === undefined && this.#isCore(hook)) throw new HarnessError('hook_unknown', `plugin "${owner.id}": ${this.#insteadOf(hook)}`)
     checkRegistration(owner.id, hook, run, options, rule)
-    const kept: Options = { ...options as Options }
+    const given = options as Options, kept: Options = { ...given, tools: given.tools && [...given.tools] }
     const site = callSite(below, raw => this.locate(raw))
     return this.#handlers.add(scope, hook, new Handler(hook, owner, run, kept, site), { prepend: kept.prepend ?? false })
   }

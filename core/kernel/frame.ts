@@ -81,6 +81,7 @@ export class Run implements Activity, Asker {
   /** What runs inside but in no handler, the act above all, is on the account of who began the dispatch. */
   readonly owner: Owner | undefined
   parent: Activity | undefined
+  over = false
   trace: Trace[] | undefined = undefined
   /** around: the act that runs. */
   act: Act | undefined = undefined
@@ -165,7 +166,6 @@ export class Frame implements Activity, Asker {
     if (this.over) return now
     if (this.expire) this.parent?.pending.forget(this)
     else this.returned(now)
-    this.over = true
     this.handler.took(this.spent(now))
     leave(this)
     return now

@@ -35,7 +35,8 @@ export class Handler implements Activity {
   readonly owner: Owner
   readonly run: HandlerFunction
   readonly options: Options
-  readonly parent: undefined = undefined
+  readonly parent = undefined
+  readonly over = false
   calls = 0
   errors = 0
   blocks = 0

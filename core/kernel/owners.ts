@@ -68,7 +68,7 @@ export class Owners {
 
   /** Runs `work` as a call of `owner`: on its account and counted as in flight until it ends. */
   async call<R>(owner: Owner, work: () => R | PromiseLike<R>): Promise<R> {
-    const activity: Activity = { owner, parent: current() }
+    const activity: Activity = { owner, parent: current(), over: false }
     this.#calls.set(owner, this.#running(owner) + 1)
     try { return await enter(activity, work) } finally {
       leave(activity)
