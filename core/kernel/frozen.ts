@@ -26,7 +26,7 @@ export function adopt<T>(value: T, path = 'value', depth = 0): T {
   const parts = Object.keys(value).map(key => {
     const part: unknown = (value as Record<string, unknown>)[key]
     const kept = adopt(part, `${path}.${key}`, depth + 1)
-    same &&= kept === part && !isAccessor(value, key)
+    same &&= Object.is(kept, part) && !isAccessor(value, key)
     return [key, kept] as const
   })
   if (same) return value
