@@ -132,7 +132,8 @@ export class Kernel {
   /** Lets its calls end, aborts them after `ms`, and disposes it. */
   async end(generation: Generation, ms: number): Promise<void> {
     if (!await this.drain(generation, ms)) {
-      generation.warn(`still had ${generation.inFlight || 'a'} call${generation.inFlight > 1 ? 's' : ''} running after ${ms} ms; aborted`)
+      const calls = generation.inFlight
+      generation.warn(`still had ${calls} call${calls === 1 ? '' : 's'} running after ${ms} ms; aborted`)
       this.abort(generation)
       await this.drain(generation, ABORTED_MS)
     }
@@ -177,9 +178,8 @@ export class Kernel {
     this.#mounted.add(generation)
     const footprint = generation.footprint = new Footprint(generation.id, () => [...this.#mounted].reduce((sum, { timers }) => sum + timers.running, 0))
     try {
-      const undo = await this.#apply(generation, start, limitMs)
+      const undo = await this.#apply(generation, start, limitMs).finally(() => { footprint.mounted() })
       hold(generation, undo, 'the disposer that apply returned')
-      footprint.mounted()
       if (exclusive) {
         this.#services.check(generation.offers.values())
         this.#publish(generation)

@@ -55,8 +55,9 @@ export class Lineup implements TransactionPort {
   /** Puts these versions in the place of those that run, all or nothing. */
   async replace(members: readonly Member[], commit: () => void, report: Report): Promise<void> {
     if (members.length === 0) return
-    const { retired } = await transact(this, members, commit)
+    const { retired, restarted } = await transact(this, members, commit)
     for (const generation of retired) this.#fade(generation)
+    for (const { id } of restarted) this.kernel.log.write('info', `plugin "${id}" was restarted with what it uses`, undefined, id)
     for (const { entry } of members) {
       entry.reloads++
       entry.lastReloadMs = report.elapsed()

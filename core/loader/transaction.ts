@@ -69,7 +69,7 @@ class Transaction {
       if (this.#exclusive.size > 0) await this.#exchange()
       const retired = this.#switch(commit)
       await this.#settle()
-      return { restarted: this.#dependents().map(({ entry }) => entry), retired }
+      return { restarted: this.#dependents().map(({ entry }) => entry).filter(({ state }) => state === 'active'), retired }
     } catch (error) {
       for (const generation of [...this.#fresh.values()].reverse()) await this.#kernel.dispose(generation)
       await this.#restore()
@@ -89,7 +89,8 @@ class Transaction {
         await this.#mount(member, false)
       } catch (error) {
         if (!member.entry.generation || !collides(error)) throw error
-        this.#kernel.log.info(`plugin "${member.entry.id}" can not run beside its old version (${messageOf(error)}); the old one is stopped first`, undefined)
+        const { id } = member.entry
+        this.#kernel.log.write('info', `plugin "${id}" can not run beside its old version (${messageOf(error)}); the old one is stopped first`, undefined, id)
         this.#exclusive.add(member)
       }
     }

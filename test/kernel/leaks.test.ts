@@ -7,7 +7,7 @@ import { block } from '../../core/agent/hooks.js'
 import type { Context } from '../../core/kernel/hooks.js'
 import { Releases } from '../../core/kernel/releases.js'
 import { folder } from '../support/folder.js'
-import { testKernel, until } from '../support/kernel.js'
+import { failure, testKernel, until } from '../support/kernel.js'
 
 const collect = async () => {
   for (let i = 0; i < 3; i++) { globalThis.gc!(); await sleep(1) }
@@ -29,6 +29,12 @@ describe('what a plugin leaves behind outside ctx', () => {
     await until(() => leaks.length > 0)
     expect(leaks).toEqual([{ plugin: 'leaky', ...found }])
     expect(text()).toContain(`plugin "leaky": left ${found.count} ${found.kind}${found.count > 1 ? 's' : ''} behind; make it through ctx, or give its undo to ctx.effect`)
+  })
+  it('is reported of a plugin that failed to load, too', async () => {
+    const { mount, leaks } = testKernel()
+    await failure(mount(() => { const timer = setInterval(() => {}, 60_000); left.push(() => { clearInterval(timer) }); throw new Error('boom') }, { id: 'leaky' }))
+    await until(() => leaks.length > 0)
+    expect(leaks).toEqual([{ plugin: 'leaky', kind: 'timer', count: 1 }])
   })
   it('is nothing when everything was made through ctx or undone', async () => {
     const { live, kernel, leaks } = testKernel()
