@@ -72,6 +72,8 @@ export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEve
   | { readonly type: 'config-applied'; readonly ms: number }
   | { readonly type: 'config-rejected'; readonly message: string; readonly place: Place | undefined }
 
+/** A config that lacks a row which is in force may be half of one that is still being written: it has to stand still for this long. */
+const CONFIG_SETTLE_MS = 20
 /** Turns and tools, then plugins: together within the ten seconds that service managers give. */
 const STOP_TURNS_MS = 6000, STOP_PLUGINS_MS = 3000
 
@@ -222,6 +224,7 @@ export class App {
       files: () => new Set([...[...this.#host.files()].filter(file => !this.#importer.isFixed(file)), ...this.#importer.files(), ...this.#config.texts.keys(), ...this.#options.located.layers, ...this.#config.looked]),
       text: file => this.#config.texts.get(file) ?? this.#importer.text(file),
       whole: (file, text) => isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
+      settleMs: (file, text) => isConfig(file) && this.#lacksRows(file, text) ? CONFIG_SETTLE_MS : 0,
       changed: async files => {
         if (files.some(isConfig)) await this.#readAgain().catch(() => {})   // told by #reject
         const modules = files.filter(file => !isConfig(file))
@@ -238,6 +241,14 @@ export class App {
     const before = this.#config.texts.get(file)
     if (text === '' || (before !== undefined && before.startsWith(text) && text !== before)) return false
     return !this.#options.located.layers.includes(file) || parseConfig(text, file).problems.length === 0
+  }
+
+  #lacksRows(file: string, text: string): boolean {
+    const before = this.#config.texts.get(file)
+    if (before === undefined || !text.endsWith('\n')) return true
+    const ids = (config: string) => parseConfig(config, file).config?.plugins.map(row => row.id) ?? []
+    const now = new Set(ids(text))
+    return ids(before).some(id => !now.has(id))
   }
 
   #emit(event: AppEvent): void {

@@ -31,6 +31,7 @@ export class TurnActivity implements Activity {
   readonly owner = undefined
   readonly session: string
   parent: Activity | undefined = current()
+  over = false
   constructor(session: string) { this.session = session }
 }
 

@@ -41,10 +41,11 @@ export async function schema(io: Io): Promise<number> {
 /** What mounting would refuse, found without mounting. */
 async function problemsOf(entry: EntrySpec, importer: ModuleImporter): Promise<Problem[]> {
   try {
+    if (entry.missing) throw entry.missing
     const loaded = await importer.load([entry.from])
     loaded.commit()
     const { module } = checkModule(loaded.modules.get(entry.from)!, entry)
-    await validateConfig(entry.id, module.Config, entry.config, path => entry.place(path))
+    await validateConfig(entry.id, module.Config, entry.config, path => entry.place(path), entry.written)
     return []
   } catch (error) {
     const place = error instanceof HarnessError ? error.place : undefined

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /**
  * `hx`: reads the command line and hands over to the file of the command, which is loaded only then. Knows names and options; no command's work.
  * One way out: what a command returns is the exit code, what it throws is said once.

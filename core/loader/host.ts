@@ -218,6 +218,8 @@ export class PluginHost {
   }
   /** Imports, checks and validates; nothing that runs has noticed. */
   async #prepare(entries: readonly Hosted[], changed: readonly string[]): Promise<Prepared> {
+    const lost = entries.find(({ spec }) => spec.missing)
+    if (lost) throw lost.spec.missing
     const froms = [...new Set(entries.map(({ spec }) => spec.from))]
     let looked: readonly string[] = froms
     try {
@@ -241,7 +243,7 @@ export class PluginHost {
     for (const note of notes) this.#kernel.log.write('warn', note, undefined, entry.id)
     return { entry, module, config: await this.#validate(entry, module) }
   }
-  #validate({ id, spec }: Hosted, { Config }: Member['module']): Promise<unknown> { return validateConfig(id, Config, spec.config, path => spec.place(path)) }
+  #validate({ id, spec }: Hosted, { Config }: Member['module']): Promise<unknown> { return validateConfig(id, Config, spec.config, path => spec.place(path), spec.written) }
   #taken({ entry, module, config }: Member, files: readonly string[]): void {
     entry.files = files
     entry.tried = entry.untaken = new Set()

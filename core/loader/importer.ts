@@ -35,7 +35,7 @@ export class ModuleImporter implements Importer {
     const native = files.filter(file => this.#isNative(file)), source = files.filter(file => !this.#isNative(file))
     const loaded = source.length > 0 ? await (await this.#theGraph()).load(source, changed) : undefined
     const modules = new Map<string, Namespace>(loaded?.modules)
-    for (const file of native) modules.set(file, await import(/* @vite-ignore */ pathToFileURL(file).href) as Namespace)
+    await Promise.all(native.map(async file => { modules.set(file, await import(/* @vite-ignore */ pathToFileURL(file).href) as Namespace) }))   // together: each waits for the disk
     return {
       modules,
       commit: () => { loaded?.commit() },

@@ -14,7 +14,8 @@ interface ZodIssue { readonly code?: string; readonly expected?: string; readonl
 const VALIDATE_MS = 5000
 const SHOWN = 3
 
-export async function validateConfig(id: string, schema: StandardSchema | undefined, config: unknown, place: (path: readonly PropertyKey[]) => Place): Promise<unknown> {
+/** `written` is what a message may show: the config before its references were resolved, since what they lead to may be a secret. */
+export async function validateConfig(id: string, schema: StandardSchema | undefined, config: unknown, place: (path: readonly PropertyKey[]) => Place, written: unknown = config): Promise<unknown> {
   const value = config ?? {}
   if (!schema) return value
   let result: SchemaResult
@@ -26,7 +27,7 @@ export async function validateConfig(id: string, schema: StandardSchema | undefi
   if (!result.issues) return result.value
   const problems = result.issues.slice(0, SHOWN).map(issue => {
     const path = pathOf(issue)
-    return { text: sentence(issue, path, value), where: place(path) }
+    return { text: sentence(issue, path, written ?? {}), where: place(path) }
   })
   const more = result.issues.length - problems.length
   throw new HarnessError('config_invalid', `plugin "${id}": ${problems.map(({ text, where }) => `${text} (${at({ file: basename(where.file), line: where.line })})`).join('; ')}${more > 0 ? `; and ${more} more` : ''}`, { place: problems[0]?.where })

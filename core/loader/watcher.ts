@@ -23,8 +23,8 @@ export interface WatcherOptions {
   readonly changed: (files: readonly string[]) => Promise<void>
   /** False when this text can't be meant, because somebody is still writing: it has to stand still for an eighth of a second first. */
   readonly whole?: (file: string, text: string) => boolean
-  /** How long any text of this file has to stand still first: for files of which half is a valid whole. None when left out. */
-  readonly settleMs?: (file: string) => number
+  /** How long this text has to stand still first: for files of which half is a valid whole. None when left out. */
+  readonly settleMs?: (file: string, text: string) => number
   readonly report: (problem: WatchProblem) => void
   readonly log: Logger
 }
@@ -237,7 +237,7 @@ export class Watcher {
   #stillFor(file: string, text: string | undefined, failed: ReadonlyMap<string, string | undefined> | undefined): number {
     if (looksCut(text, this.#options.text(file))) return CUT_MS
     if (failed?.has(file) && failed.get(file) === text) return BROKEN_MS
-    return this.#options.whole?.(file, text!) === false ? BROKEN_MS : this.#options.settleMs?.(file) ?? 0
+    return this.#options.whole?.(file, text!) === false ? BROKEN_MS : this.#options.settleMs?.(file, text!) ?? 0
   }
   async #burst(): Promise<void> {
     const end = performance.now() + BURST_MS

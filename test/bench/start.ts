@@ -23,7 +23,7 @@ export async function benchStart(): Promise<Row[]> {
   writeFileSync(join(folder, 'README.md'), '# bench\n')
   let arrived = () => {}
   const server = await startScriptedModel(() => { arrived(); return { text: 'done' } })
-  const env = { PATH: process.env['PATH'], HOME: folder, HX_HOME: join(folder, '.hx'), OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: 'bench' }
+  const env = { PATH: process.env['PATH'], HOME: folder, HX_HOME: join(folder, '.hx'), OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'bench' }
   const timed: Record<string, () => Promise<number>> = {
     'node -e 0': async () => { const begin = performance.now(); await run(['-e', '0'], env, folder); return performance.now() - begin },
     'hx --help': async () => { const begin = performance.now(); await run([hx, '--help'], env, folder); return performance.now() - begin },
