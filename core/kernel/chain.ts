@@ -6,7 +6,7 @@
 import { HarnessError, messageOf } from '../errors.js'
 import { enter } from './async-context.js'
 import { adopt, freeze, isFrozenWrite, Wrong } from './frozen.js'
-import { Act, type Asker, Ended, Frame, Misuse, type Run } from './frame.js'
+import { Act, type Asker, Ended, Frame, Misuse, type Run, type Thrown } from './frame.js'
 import type { Handler } from './handler.js'
 import { isThenable } from './limits.js'
 import { flatten } from './report.js'
@@ -23,19 +23,19 @@ export async function decide(run: Run, asker: Asker, from: number, payload: unkn
     else if (handler === undefined) verdict = run.inner ? await defaultOf(run, run.inner, payload) : rule.start(payload)
     else if (handler.wants(run.tool)) {
       const frame = new Frame(run, handler), given = payload, later = at + 1
-      let opinion: Opinion | undefined
+      let own: unknown, thrown: Thrown | undefined
       try {
-        let own = frame.call(now, given, change => next(run, frame, change, given, (_, time) => decide(run, frame, later, given, time)))
+        own = frame.call(now, given, change => next(run, frame, change, given, (_, time) => decide(run, frame, later, given, time)))
         if (isThenable(own)) own = await run.pending.settle(run, frame, own)
-        now = frame.end()
-        if (frame.rest && !frame.settled) { await frame.rest; now = performance.now() }
-        opinion = opinionOf(run, frame, own, given)
       } catch (error) {
-        now = frame.end()
-        if (frame.rest && !frame.settled) { await frame.rest; now = performance.now() }
-        if (!run.stopped) opinion = failed(run, handler, error)
+        thrown = { error }
       }
-      const rest = frame.opinion
+      now = frame.end()
+      if (frame.rest && !frame.settled) {
+        await frame.rest
+        now = performance.now()
+      }
+      const rest = frame.opinion, opinion = run.stopped ? undefined : opinionOf(run, frame, own, thrown, given)
       if (opinion === undefined) verdict = rest
       else if (rest) verdict = rule.merge(opinion, rest, true)
       else if (rule.ends(opinion)) verdict = opinion
@@ -71,8 +71,9 @@ export async function around(run: Run, asker: Asker, from: number, payload: unkn
           opinion = none || own === frame.opinion?.value ? frame.opinion : rule.read(own, payload, undefined, handler.owner.id)
         } catch (error) {
           frame.end()
-          if (error !== frame.thrown?.error && !run.stopped) failed(run, handler, error)
-          throw error
+          if (run.stopped || frame.thrown && frame.thrown.error === error) throw error
+          failed(run, handler, error)
+          throw error instanceof Ended || error instanceof Wrong ? new HarnessError('plugin_failed', `plugin "${handler.owner.id}" failed in "${run.hook}": ${error.why}`, { cause: error }) : error
         } finally {
           if (frame.rest && !frame.settled) {
             run.act?.abort(new HarnessError('aborted', `plugin "${handler.owner.id}" no longer waits for it`))
@@ -154,20 +155,25 @@ async function defaultOf(run: Run, inner: NonNullable<Run['inner']>, payload: un
   return run.rule.start(payload)
 }
 
-/** What a handler of decide or amend came to; undefined: no opinion. Throws when it failed. */
-function opinionOf(run: Run, frame: Frame, own: unknown, payload: unknown): Opinion | undefined {
+/** What a handler of decide or amend came to; undefined: no opinion. */
+function opinionOf(run: Run, frame: Frame, own: unknown, thrown: Thrown | undefined, payload: unknown): Opinion | undefined {
   const { rule } = run, { handler } = frame, plugin = handler.owner.id
-  if (frame.misuse) throw frame.misuse
-  if (own === undefined || own === null || own === frame.opinion?.value) return undefined
-  const opinion = rule.read(own, payload, frame.opinion, plugin)
-  const problem = opinion.plugin === undefined ? undefined : run.check?.(opinion.value)
-  if (problem !== undefined) throw new Wrong(problem)
-  if (rule.ends(opinion)) handler.blocks++
-  if (rule.kind === 'decide') {
-    const { kind, reason } = opinion.value as { kind: string; reason?: string }
-    run.log(reason === undefined ? { plugin, kind } : { plugin, kind, reason })
-  } else if (opinion.plugin !== undefined) run.log({ plugin, kind: 'amended' })
-  return opinion
+  try {
+    if (thrown) throw thrown.error
+    if (frame.misuse) throw frame.misuse
+    if (own === undefined || own === null || own === frame.opinion?.value) return undefined
+    const opinion = rule.read(own, payload, frame.opinion, plugin)
+    const problem = opinion.plugin === undefined ? undefined : run.check?.(opinion.value)
+    if (problem !== undefined) throw new Wrong(problem)
+    if (rule.ends(opinion)) handler.blocks++
+    if (rule.kind === 'decide') {
+      const { kind, reason } = opinion.value as { kind: string; reason?: string }
+      run.log(reason === undefined ? { plugin, kind } : { plugin, kind, reason })
+    } else if (opinion.plugin !== undefined) run.log({ plugin, kind: 'amended' })
+    return opinion
+  } catch (error) {
+    return failed(run, handler, error)
+  }
 }
 /** Counts and reports a failure. The refusal it means, where a failing judge refuses. */
 function failed(run: Run, handler: Handler, error: unknown): Opinion | undefined {
@@ -175,7 +181,7 @@ function failed(run: Run, handler: Handler, error: unknown): Opinion | undefined
   if (timedOut) handler.timeouts++
   else handler.errors++
   const flat = flatten(error)
-  const hint = isFrozenWrite(error) ? '; payloads are frozen: return a changed copy' : ''
+  const hint = isFrozenWrite(flat) ? '; payloads are frozen: return a changed copy' : ''
   run.report({ level: 'error', plugin, hook, what: timedOut ? 'timed out' : 'failed', message: `plugin "${plugin}": its handler of "${hook}" failed: ${flat.message}${hint}`, error: flat })
   if (!rule.refuse || handler.options.onError === 'pass') return undefined
   const why = error instanceof Ended || error instanceof Wrong ? error.why : 'it threw an error'

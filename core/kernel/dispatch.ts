@@ -110,8 +110,11 @@ export class Dispatcher {
   }
   /** Is there anything a dispatch would meet? For hot paths that would build a payload for nobody. */
   has(hook: HookName): boolean { return this.#handlers.has(hook) || this.#absent.size > 0 && this.#rule(hook)?.guarded === true }
+  /** Hooks with handlers: core's in their order, then plugins' own by name. */
   list(): readonly HookInfo[] {
-    return this.#handlers.slots().map(hook => ({ hook, kind: this.#rule(hook)?.kind ?? 'undefined', handlers: this.#handlers.look(hook).values.map(handler => handler.info()) }))
+    const core = [...this.#rules.keys()].filter(hook => this.#handlers.look(hook).values.length > 0)
+    const own = this.#handlers.slots().filter(hook => !this.#rules.has(hook)).sort()
+    return [...core, ...own].map(hook => ({ hook, kind: this.#rule(hook)?.kind ?? 'undefined', handlers: this.#handlers.look(hook).values.map(handler => handler.info()) }))
   }
   /** Handlers of all plugins, staged ones too. */
   get size(): number { return this.#handlers.size }

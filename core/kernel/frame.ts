@@ -6,8 +6,7 @@
  *
  * Invariants: time in next() or in an approval is nobody's own time; once a frame is over nothing its handler does has an effect; what is over pins no other plugin.
  */
-import type { Activity } from './async-context.js'
-import { enter, leave } from './async-context.js'
+import { type Activity, enter, leave } from './async-context.js'
 import { Wrong } from './frozen.js'
 import type { Handler } from './handler.js'
 import type { Owner } from './owners.js'
@@ -34,6 +33,7 @@ export interface Asker {
   /** around: it threw instead. */
   failed(error: unknown, now: number): void
 }
+export interface Thrown { readonly error: unknown }
 type Inner = (payload: unknown, act: Act) => unknown
 
 /** What the act of an around hook gets beside the payload. */
@@ -130,7 +130,7 @@ export class Frame implements Activity, Asker {
   settled = false
   opinion: Opinion | undefined = undefined
   /** around: what `next()` threw. */
-  thrown: { readonly error: unknown } | undefined = undefined
+  thrown: Thrown | undefined = undefined
   misuse: Misuse | undefined = undefined
   /** Kept by pending. */
   index = -1

@@ -34,7 +34,7 @@ export function adopt<T>(value: T, path = 'value', depth = 0): T {
 }
 
 /** Did this error come from writing to frozen data? */
-export const isFrozenWrite = (error: unknown): boolean => error instanceof TypeError && /read only property|object is not extensible|Cannot delete property|Cannot redefine property/.test(error.message)
+export const isFrozenWrite = (error: { readonly name: string; readonly message: string }): boolean => error.name === 'TypeError' && /read only property|object is not extensible|Cannot delete property|Cannot redefine property/.test(error.message)
 
 function isPlain(value: object): boolean {
   const proto: unknown = Object.getPrototypeOf(value)

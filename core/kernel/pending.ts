@@ -3,6 +3,7 @@
  * One timer for all deadlines, none while nothing is awaited; one listener per signal, however many dispatches follow it. Knows no rule and no result.
  * Membership is an index in an array, not a Set: tables of a Set that changes with every call keep each other, and what they held, alive until the next full collection.
  */
+import { enter } from './async-context.js'
 import { type Act, Ended, type Frame, type Run } from './frame.js'
 import type { Owner } from './owners.js'
 
@@ -69,7 +70,7 @@ export class Pending {
     if (at >= this.#due) return
     clearTimeout(this.#timer)
     this.#due = at
-    this.#timer = setTimeout(this.#sweep, Math.max(1, at - performance.now()))
+    this.#timer = enter(undefined, () => setTimeout(this.#sweep, Math.max(1, at - performance.now())))     // on nobody's account: it outlives who armed it
     if (this.#frames.size === 0) this.#timer.unref()
   }
   readonly #sweep = (): void => {

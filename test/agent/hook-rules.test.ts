@@ -328,9 +328,10 @@ describe('agent/request', () => {
     expect(sent).toEqual([['deepseek/chat', { temperature: 0, max_tokens: 100 }], ['openai/x', { temperature: 1, max_tokens: 100 }]])
   })
   it.each([[{ messages: [] }, 'it takes {model?, options?} and nothing else'], ['x', 'it takes {model?, options?}'], [{ model: 42 }, 'model must be a name'], [{ options: { f: () => {} } }, 'must be plain data']])('refuses next(%j)', async (change, says) => {
-    const { hooks, plugin } = testHooks()
+    const { hooks, plugin, reports } = testHooks()
     plugin('a').on('agent/request', (_, next) => next(change as never))
-    await expect(hooks.dispatch('agent/request', payloads.request(), { inner: () => reply('hi') })).rejects.toThrow(says)
+    await expect(hooks.dispatch('agent/request', payloads.request(), { inner: () => reply('hi') })).rejects.toThrow('it misused next()')
+    expect(reports[0]?.message).toContain(says)
   })
   it('takes a reply from a handler, and refuses what is none', async () => {
     for (const [value, good] of [[reply('cached'), true], [{ ...reply('x'), finish: undefined }, false], ['text', false], [{ message: { role: 'user', content: [] }, finish: 'stop' }, false]] as const) {
@@ -338,7 +339,7 @@ describe('agent/request', () => {
       plugin('cache').on('agent/request', () => value as never)
       const dispatched = hooks.dispatch('agent/request', payloads.request(), { inner: () => reply('hi') })
       if (good) expect((await dispatched).value).toEqual(value)
-      else await expect(dispatched).rejects.toThrow(/^a reply /)
+      else await expect(dispatched).rejects.toThrow('plugin "cache" failed in "agent/request": it returned a wrong value')
     }
   })
 })

@@ -204,8 +204,8 @@ describe('around', () => {
   it('may not ask again before', async () => {
     const { hooks, plugin, reports } = testHooks()
     plugin('a').on('agent/tool-use', async (_, next) => { await Promise.allSettled([next(), next()]); return 'x' })
-    await expect(hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ran() })).rejects.toThrow('next() may be called again only after the last one has settled')
-    expect(reports).toHaveLength(1)
+    await expect(hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ran() })).rejects.toThrow('plugin "a" failed in "agent/tool-use": it misused next()')
+    expect(reports).toMatchObject([{ message: expect.stringContaining('next() may be called again only after the last one has settled') }])
   })
   it('passes errors of the act unchanged, and they are nobody’s fault', async () => {
     const { hooks, plugin, reports } = testHooks()
@@ -238,12 +238,12 @@ describe('around', () => {
   it('fails on a value that is none', async () => {
     const { hooks, plugin } = testHooks()
     plugin('a').on('agent/tool-use', () => 42 as never)
-    await expect(hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ran() })).rejects.toThrow('a result is a string or {content, isError?}, received 42')
+    await expect(hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ran() })).rejects.toMatchObject({ code: 'plugin_failed', message: 'plugin "a" failed in "agent/tool-use": it returned a wrong value' })
   })
   it('has no timeout unless asked, and one when asked', async () => {
     const { hooks, plugin, reports } = testHooks()
     plugin('a').on('agent/tool-use', async () => { await sleep(10_000) }, { timeout: 20 })
-    await expect(hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ran() })).rejects.toThrow('timed out after 20 ms')
+    await expect(hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ran() })).rejects.toThrow('plugin "a" failed in "agent/tool-use": timed out after 20 ms')
     expect(reports).toMatchObject([{ what: 'timed out' }])
   })
   it('aborts the act when a handler gives up waiting for it, and then waits for its end', async () => {
@@ -254,6 +254,12 @@ describe('around', () => {
       inner: (_, act) => new Promise((_, reject) => { act.signal.addEventListener('abort', () => { setTimeout(() => { ended.push('act'); reject(act.signal.reason) }, 5) }) }),
     })).rejects.toThrow('took too long')
     expect(ended).toEqual(['act'])
+  })
+  it('names a handler that throws undefined', async () => {
+    const { hooks, plugin, reports } = testHooks()
+    plugin('a').on('agent/tool-use', () => { throw undefined })
+    await expect(hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ran() })).rejects.toBeUndefined()
+    expect(reports).toMatchObject([{ plugin: 'a', message: expect.stringContaining('undefined was thrown') }])
   })
   it('leaves no unhandled rejection behind a next() that nobody awaits', () => withoutUnhandled(async () => {
     const { hooks, plugin } = testHooks()

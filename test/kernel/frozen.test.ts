@@ -62,9 +62,9 @@ describe('freeze', () => {
     const value = freeze({ a: 1, list: [1] }) as { a?: number; b?: number; list: number[] }
     const writes = [() => { value.a = 2 }, () => { value.b = 1 }, () => { delete value.a }, () => { value.list.push(2) }, () => { Object.defineProperty(value, 'a', { value: 3 }) }]
     for (const write of writes) {
-      try { write(); expect.unreachable() } catch (error) { expect(isFrozenWrite(error)).toBe(true) }
+      try { write(); expect.unreachable() } catch (error) { expect(isFrozenWrite(error as Error)).toBe(true) }
     }
     expect(isFrozenWrite(new TypeError('x is not a function'))).toBe(false)
-    expect(isFrozenWrite('read only property')).toBe(false)
+    expect(isFrozenWrite(new Error('read only property'))).toBe(false)
   })
 })

@@ -31,6 +31,11 @@ describe('the owner', () => {
     const { p50, p95, max } = hooks.list()[0]!.handlers[0]!
     expect([p50 <= p95, p95 <= max, max >= 29]).toEqual([true, true, true])
   })
+  it('is listed by hook: core’s hooks in their order, then plugins’ own by name', () => {
+    const { hooks, plugin } = testHooks()
+    for (const hook of ['z/own', 'agent/stop', 'a/own', 'agent/pre-step']) hooks.registerHandler(plugin('p').scope, hook, () => {})
+    expect(hooks.list().map(({ hook }) => hook)).toEqual(['agent/pre-step', 'agent/stop', 'a/own', 'z/own'])
+  })
   it('of each decision stands in the trace, in the order in which they were made', async () => {
     const { hooks, plugin } = testHooks()
     plugin('a').on('agent/pre-tool-use', async (_, next) => { await next(); return { kind: 'ask', reason: 'sure?' } })
