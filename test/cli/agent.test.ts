@@ -151,7 +151,7 @@ describe('hx agent, from the shell', () => {
     expect((await hx(['sessions', '--json'])).stdout).toBe('{"sessions":[]}\n')
   })
   it('ends with 1 when the endpoint fails, and says so once', async () => {
-    const { agent } = await withModel([{ status: 500, body: { error: { message: 'boom' } } }])
+    const { agent } = await withModel([{ status: 400, body: { error: { message: 'boom' } } }])
     const { code, stdout, stderr } = await agent(['hi'])
     expect(code).toBe(1)
     expect(stdout).toBe('')
