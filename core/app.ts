@@ -72,6 +72,8 @@ export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEve
   | { readonly type: 'config-applied'; readonly ms: number }
   | { readonly type: 'config-rejected'; readonly message: string; readonly place: Place | undefined }
 
+/** How often the event loop is looked at; rarely, since each look wakes the process. */
+const LOOP_SAMPLE_MS = 100
 /** A config that lacks a row which is in force may be half of one that is still being written: it has to stand still for this long. */
 const CONFIG_SETTLE_MS = 20
 /** Turns and tools, then plugins: together within the ten seconds that service managers give. */
@@ -87,7 +89,7 @@ export class App {
   readonly #host: PluginHost
   readonly #listeners = new Set<(event: AppEvent) => void>()
   readonly #started = performance.now()
-  readonly #loopDelay = monitorEventLoopDelay({ resolution: 100 })
+  readonly #loopDelay = monitorEventLoopDelay({ resolution: LOOP_SAMPLE_MS })
   #config: ConfigInForce
   #rejected: string | undefined
   #watcher: Watcher | undefined
@@ -148,12 +150,12 @@ export class App {
   session(id: string): ReturnType<SessionStore['read']> { return this.#store.read(id) }
   status(): Status {
     const plugins = this.#host.list(), { rss, heapUsed } = process.memoryUsage()
-    const delay = this.#loopDelay.percentile(99) / 1e6
+    const delay = this.#loopDelay.percentile(99) / 1e6 - LOOP_SAMPLE_MS         // a sample is the time between two looks
     return {
       pid: process.pid, version: VERSION, uptimeMs: Math.round(performance.now() - this.#started),
       config: { path: this.#options.located.file, state: this.#rejected === undefined ? 'in force' : 'rejected', problem: this.#rejected },
       plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: this.#agent.agents.list().length,
-      rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: Number.isFinite(delay) ? Math.round(delay * 10) / 10 : 0,
+      rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: Math.max(0, Math.round(delay * 10) / 10) || 0,
       reloads: plugins.reduce((all, plugin) => all + plugin.reloads, 0),
     }
   }

@@ -19,6 +19,7 @@ export function inProcess(app: App): Client {
     session: id => app.session(id),
     status: async () => app.status(),
     reload: ids => app.reload(ids),
+    stop: () => app.stop(),
     close: () => app.stop(),
   }
 }

@@ -62,6 +62,7 @@ does(addCommand(program, 'agent [task...]', 'do one task and end; standard input
 does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched'), async () => (await import('./demo.js')).demo)
 
 does(addCommand(program, 'start', 'start the daemon of this config').option('--foreground', 'stay in this terminal, for a service manager'), async () => (await import('./start.js')).start)
+does(addCommand(program, 'stop', 'stop it: turns end, plugins are unloaded'), async () => (await import('./start.js')).stop)
 does(addCommand(program, 'status', 'is the daemon running, and how is it'), async () => (await import('./status.js')).status)
 
 const plugins = does(addCommand(program, 'plugins', 'plugins: list them, or switch them on and off'), async () => (await import('./plugins.js')).list)

@@ -37,6 +37,7 @@ class SocketClient implements Client {
   async sessions() { return (await this.#get<{ sessions: Awaited<ReturnType<Client['sessions']>> }>(ROUTES.sessions)).sessions }
   async session(id: string) { return this.#get<Awaited<ReturnType<Client['session']>>>(ROUTES.session.replace(':id', encodeURIComponent(id))) }
   async reload(ids?: readonly string[]) { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, ids ? { ids } : {}) }
+  async stop() { await this.#post(ROUTES.stop, {}) }
   async close() {}
 
   async run(order: RunOrder, approver?: Approver): Promise<RunHandle> {

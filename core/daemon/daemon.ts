@@ -10,7 +10,12 @@ import type { App } from '../app.js'
 import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
 import { listen, routes } from './server.js'
 
-export interface Daemon { readonly endpoint: Endpoint; stop(): Promise<void> }
+export interface Daemon {
+  readonly endpoint: Endpoint
+  /** Resolves when a client has asked it to stop. */
+  readonly asked: Promise<void>
+  stop(): Promise<void>
+}
 
 /** Starts the daemon of `endpoint`; `daemon_running` when another process has its lock. */
 export async function startDaemon(endpoint: Endpoint, startApp: () => Promise<App>): Promise<Daemon> {
@@ -26,14 +31,16 @@ export async function startDaemon(endpoint: Endpoint, startApp: () => Promise<Ap
     await Promise.all([endpoint.socket, endpoint.token].map(file => rm(file, { force: true })))
     await lock.release()
   }
+  let ask!: () => void
+  const asked = new Promise<void>(resolve => { ask = resolve })
   try {
     app = await startApp()
     await rm(endpoint.socket, { force: true })
-    server = await listen(routes(app, await writeToken(endpoint)), endpoint.socket)
+    server = await listen(routes(app, await writeToken(endpoint), ask), endpoint.socket)
   } catch (error) {
     await stop()
     throw error
   }
   let stopping: Promise<void> | undefined
-  return { endpoint, stop: () => stopping ??= stop() }
+  return { endpoint, asked, stop: () => stopping ??= stop() }
 }

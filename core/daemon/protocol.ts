@@ -13,6 +13,7 @@ export const MAX_BODY_BYTES = 1024 * 1024
 export const ROUTES = {
   live: '/v1/live',
   status: '/v1/status',
+  stop: '/v1/stop',
   plugins: '/v1/plugins',
   hooks: '/v1/hooks',
   tools: '/v1/tools',

@@ -17,7 +17,8 @@ import { AbortOrderSchema, ApprovalAnswerSchema, HEADERS, MAX_BODY_BYTES, PROTOC
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-export function routes(app: App, token: string): Hono {
+/** `stop` is called when a client asks for the end of the daemon. */
+export function routes(app: App, token: string, stop: () => void): Hono {
   const http = new Hono()
   const expected = digest(`Bearer ${token}`)
   const approvals = new Map<string, (answer: ApprovalAnswer) => void>()
@@ -44,6 +45,10 @@ export function routes(app: App, token: string): Hono {
   http.post(ROUTES.abort, async context => {
     const { reason } = await body(context, AbortOrderSchema)
     return context.json({ aborted: app.abort(context.req.param('id'), reason) })
+  })
+  http.post(ROUTES.stop, context => {
+    setImmediate(stop)                                       // after the answer
+    return context.json({ stopping: true })
   })
   http.post(ROUTES.reload, async context => context.json(await app.reload((await body(context, ReloadOrderSchema)).ids)))
   http.post(ROUTES.approval, async context => {

@@ -1,0 +1,118 @@
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { HEADERS, PROTOCOL, ROUTES } from '../../core/daemon/protocol.js'
+import { place, until, type Place } from '../support/hx.js'
+import { startScriptedModel } from '../support/scripted-model.js'
+
+const CONFIG = 'plugins: [hook-log, tool-fs, model-openai, model-offline]\n'
+interface Answer { readonly status: number; readonly headers: Record<string, unknown>; readonly body: string }
+interface Sent { readonly method?: string; readonly path: string; readonly headers?: Record<string, string>; readonly body?: string }
+
+async function daemon(env: Record<string, string> = {}, files: Record<string, string> = {}) {
+  const here = place({ 'harness.config.yaml': CONFIG, ...files })
+  onTestFinished(async () => { await here.hx(['stop']) })
+  const started = await here.hx(['start', '--trust'], { env })
+  expect(started).toMatchObject({ code: 0 })
+  const { run, token, socket } = endpoint(here)
+  const ask = ({ method = 'GET', path, headers, body }: Sent): Promise<Answer> => new Promise((resolve, reject) => {
+    const sent = request({ socketPath: socket, method, path, headers: headers ?? { [HEADERS.authorization]: `Bearer ${token}`, [HEADERS.protocol]: String(PROTOCOL), 'content-type': 'application/json' } }, response => {
+      let text = ''
+      response.setEncoding('utf8').on('data', chunk => { text += chunk }).on('end', () => { resolve({ status: response.statusCode!, headers: response.headers, body: text }) })
+    })
+    sent.on('error', reject).end(body)
+  })
+  return { ...here, run, socket, token, ask, json: async (sent: Sent) => JSON.parse((await ask(sent)).body) as Record<string, unknown> }
+}
+function endpoint({ env }: Place) {
+  const run = join(env['HX_HOME']!, 'run'), name = readdirSync(run).find(file => file.endsWith('.sock'))!
+  return { run, socket: join(run, name), token: readFileSync(join(run, name.replace('.sock', '.token')), 'utf8') }
+}
+
+describe('the boundary of the daemon', () => {
+  it('is a socket and a token for its owner alone, in a folder of its own', async () => {
+    const { run, socket } = await daemon()
+    expect(statSync(run).mode & 0o777).toBe(0o700)
+    for (const file of [socket, socket.replace('.sock', '.token')]) expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+  it('lets nobody pass any route without the token, but for the bare liveness', async () => {
+    const { ask } = await daemon()
+    for (const [name, route] of Object.entries(ROUTES)) {
+      const path = route.replace(':id', 'x')
+      for (const headers of [{}, { [HEADERS.authorization]: 'Bearer wrong', [HEADERS.protocol]: String(PROTOCOL) }]) {
+        for (const method of ['GET', 'POST']) expect((await ask({ method, path, headers })).status, `${method} ${name}`).toBe(name === 'live' && method === 'GET' ? 204 : 401)
+      }
+    }
+    expect((await ask({ path: ROUTES.status })).status).toBe(200)
+  })
+  it('refuses another protocol, and says what it speaks', async () => {
+    const { ask, token } = await daemon()
+    const { status, headers, body } = await ask({ path: ROUTES.status, headers: { [HEADERS.authorization]: `Bearer ${token}`, [HEADERS.protocol]: '99' } })
+    expect(status).toBe(426)
+    expect(headers[HEADERS.protocol]).toBe(String(PROTOCOL))
+    expect(body).toContain('protocol_mismatch')
+  })
+  it('takes no unknown field, no missing one, no text for JSON, and no body over its limit', async () => {
+    const { ask, token, folder } = await daemon()
+    const run = (body: string, type = 'application/json') => ask({ method: 'POST', path: ROUTES.runs, body, headers: { [HEADERS.authorization]: `Bearer ${token}`, [HEADERS.protocol]: String(PROTOCOL), 'content-type': type } })
+    expect((await run(JSON.stringify({ prompt: 'hi', cwd: folder, model: 'offline', sudo: true }))).body).toContain('sudo')
+    expect((await run(JSON.stringify({ cwd: folder }))).body).toContain('prompt')
+    expect((await run('{')).status).toBe(400)
+    expect((await run(JSON.stringify({ prompt: 'hi', cwd: folder }), 'text/plain')).status).toBe(400)
+    expect((await run(JSON.stringify({ prompt: 'x'.repeat(2_000_000), cwd: folder }))).status).toBe(413)
+    expect((await ask({ path: '/v1/nothing' })).status).toBe(404)
+  })
+})
+
+describe('a daemon in the background', () => {
+  it('serves commands until it is stopped, and leaves nothing', async () => {
+    const { hx, run, json } = await daemon()
+    expect((await hx(['start', '--trust'])).stderr).toContain('runs already')
+    expect(await json({ path: ROUTES.status })).toMatchObject({ plugins: 4, sessions: 0, reloads: 0, config: { state: 'in force' } })
+    const answered = await hx(['agent', '--offline', 'Read harness.config.yaml'])
+    expect(answered.code).toBe(0)
+    expect(answered.stdout).toContain('harness.config.yaml')
+    expect(answered.stderr).toContain('> read_file {"path":"harness.config.yaml"}')
+    expect(answered.stderr).not.toContain('[HOOK]')             // plugins print where they run
+    expect((await hx(['stop'])).code).toBe(0)
+    expect(readdirSync(run)).toEqual([])
+    expect((await hx(['status'])).code).toBe(1)
+    expect((await hx(['stop'])).code).toBe(0)
+  })
+  it('has the keys of the shell that started it, and no other process sees them', async () => {
+    const model = await startScriptedModel(['hello'])
+    onTestFinished(() => model.close())
+    const { hx, json } = await daemon({ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'hx-canary-1', OPENAI_MODEL: 'scripted' })
+    const { pid } = await json({ path: ROUTES.status }) as { pid: number }
+    if (process.platform === 'linux') expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('canary')
+    expect((await hx(['agent', 'hi'])).stdout).toBe('hello\n')
+    expect(model.requests[0]!.headers.authorization).toBe('Bearer hx-canary-1')
+  })
+  it('prints the same lines of the log as a run in process', async () => {
+    const { hx } = await daemon()
+    const events = (await hx(['agent', '--json', '--offline', 'hi'])).stdout.trim().split('\n').map(line => JSON.parse(line) as { seq: number; type: string })
+    expect(events[0]).toMatchObject({ seq: 1, type: 'session' })
+    expect(events.at(-1)!.type).toBe('turn-end')
+    expect(events.map(event => event.seq)).toEqual(events.map((_, i) => i + 1))
+  })
+  it('aborts a turn when its client is stopped with Ctrl-C', async () => {
+    const model = await startScriptedModel([{ hang: 'body' }])
+    onTestFinished(() => model.close())
+    const { start, hx, json } = await daemon({ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k' })
+    const running = start(['agent', 'wait'])
+    await until(() => model.requests.length > 0)
+    running.child.kill('SIGINT')
+    expect((await running.ended).code).toBe(130)
+    await until(async () => (await json({ path: ROUTES.status }) as { sessions: number }).sessions === 0)
+    expect((await hx(['sessions'])).stdout).toContain('aborted')
+  })
+  it('says why when it can not start', async () => {
+    const { hx } = place({ 'harness.config.yaml': 'plugns: []\n' })
+    const untrusted = await hx(['start'])
+    expect(untrusted.code).toBe(3)
+    const wrong = await hx(['start', '--trust'])
+    expect(wrong.code).toBe(2)
+    expect(wrong.stderr).toContain('did you mean "plugins"?')
+  })
+})
