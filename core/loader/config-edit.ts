@@ -2,7 +2,7 @@
  * Edits of harness.config.yaml that leave everything else as it is: comments, order, references, file mode, links.
  * One edit is a function from text to text; writing happens under a lock against a second writer, to a temporary file, synced and renamed. A file with a mistake in it is never written.
  */
-import { readFileSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +13,7 @@ import { invalid, parseConfig } from './config.js'
 import type { Row } from './config-schema.js'
 import { appendAt, removeAt, setAt } from './config-splice.js'
 import { parseConfigText } from './config-text.js'
+import { readText } from './text-file.js'
 
 /** How long another writer may take. */
 const LOCK_MS = 5000
@@ -49,7 +50,7 @@ export async function editConfig(file: string, edit: Edit): Promise<boolean> {
   const target = realpathSync(file)                          // a link stays a link
   const lock = await locked(target)
   try {
-    const before = readFileSync(target, 'utf8')
+    const before = readText(target)
     check(before, file)
     const after = edit(before, file)
     if (after === before) return false

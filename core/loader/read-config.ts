@@ -4,7 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError } from '../errors.js'
 import type { Places } from '../places.js'
 import { freeze, invalid, parseLayers, type Config, type ConfigRow, type Problem } from './config.js'
 import { MAX_BYTES } from './config-limits.js'
@@ -14,6 +14,7 @@ import { entryFile, type EntryFile } from './entry-file.js'
 import { Files } from './files.js'
 import { interpolate } from './interpolate.js'
 import type { Located } from './locate.js'
+import { readText } from './text-file.js'
 import { ask, type Trust } from './trust.js'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -100,14 +101,6 @@ function extraRow(path: string): ConfigRow {
   return { id: name === 'index' ? basename(dirname(path)) : name, name, enabled: true, required: false, locked: false, config: {}, from: resolve(path), origin: path, at: here, place: () => here }
 }
 
-function readText(file: string): string {
-  const refuse = (message: string) => invalid([{ file, message }])
-  const found = statSync(file, { throwIfNoEntry: false })
-  if (!found) throw refuse('does not exist')
-  if (!found.isFile()) throw refuse('is not a file')
-  if (found.size > MAX_BYTES) throw refuse(`must not be larger than ${MAX_BYTES / 1024} KB, it has ${Math.ceil(found.size / 1024)} KB`)
-  try { return readFileSync(file, 'utf8') } catch (error) { throw refuse(`can not be read: ${messageOf(error)}`) }
-}
 function readIfThere(file: string): string | undefined {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ? readText(file) : undefined
 }

@@ -42,8 +42,8 @@ import * as harnessx from 'harnessx'
 const { z, accept, allow, answer, ask, block, enter, proceed, reject, send, stop } = harnessx
 export const name = '${id}'
 export async function apply(ctx: harnessx.Context, config: any) {
-  const say = (...words: unknown[]) => { ctx.logger.info('${TOLD}' + words.map(word => typeof word === 'string' ? word : JSON.stringify(word)).join(' ')) }
-  const sleep = (ms: number) => new Promise(done => { ctx.setTimeout(done, ms) })
+  const say = (...words: unknown[]) => { ctx.logger.info('${TOLD}' + words.map(word => typeof word === 'string' ? word : JSON.stringify(word)).join(' ')) };
+  const sleep = (ms: number) => new Promise(done => { ctx.setTimeout(done, ms) });
 ${code}
 }
 `

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { caseHost, tool } from '../support/case-host.js'
+
+const states = (host: Awaited<ReturnType<typeof caseHost>>) => Object.fromEntries(host.plugins().map(({ id, state }) => [id, state]))
+const errorOf = (host: Awaited<ReturnType<typeof caseHost>>, id: string) => { const one = host.plugins().find(plugin => plugin.id === id)!; return one.lastError ?? one.reason ?? '' }
+
+describe('a plugin that does not load', () => {
+  it.each([
+    ['throws in apply', `throw new Error('no disk')`, /no disk/],
+    ['throws nothing', `throw undefined`, /undefined was thrown/],
+    ['rejects late', `await sleep(5); throw new Error('late')`, /late|timers/],
+    ['reads a service that nobody provides', `(ctx as any).other.go()`, /other/],
+    ['writes to its ctx', `(ctx as any).on = () => {}`, /./],
+    ['registers a tool without a name', `ctx.tools.register({ description: 'x', parameters: {}, execute: () => '' } as never)`, /name/],
+  ])('because it %s is told by its name, and the others run', async (_, body, says) => {
+    const host = await caseHost({ plugins: { before: tool('one'), bad: body, after: tool('two') }, replies: [{ calls: [{ name: 'two', arguments: {} }] }, 'done'] })
+    expect(states(host)).toEqual({ before: 'active', bad: 'failed', after: 'active' })
+    expect(errorOf(host, 'bad')).toMatch(says)
+    expect((await host.run('go')).results).toEqual(['ran'])
+  })
+  it('leaves nothing of what it had registered before it threw', async () => {
+    const host = await caseHost({ plugins: { bad: `${tool('one')}; ctx.on('agent/pre-tool-use', () => block('from the grave')); throw new Error('x')`, good: tool('two') }, replies: [{ calls: [{ name: 'two', arguments: {} }] }, 'done'] })
+    expect(host.tools().map(({ name }) => name)).toEqual(['two'])
+    expect((await host.run('go')).results).toEqual(['ran'])
+  })
+})
+
+describe('a tool that two plugins offer', () => {
+  it('belongs to the first; the second fails, naming both; the shipped one is not replaced in silence', async () => {
+    const host = await caseHost({ plugins: { mine: tool('search'), yours: tool('search') + tool('more'), bash: tool('bash') }, shipped: ['tool-bash'] })
+    expect(states(host)).toEqual({ mine: 'active', yours: 'failed', bash: 'active', 'tool-bash': 'failed' })
+    expect(errorOf(host, 'yours')).toMatch(/"search".*"mine"|"mine".*"search"/)
+    expect(host.tools().map(({ name, plugin }) => `${name} ${plugin}`)).toEqual(['search mine', 'bash bash'])
+  })
+  it('may be taken over by one that says so, and comes back when that leaves', async () => {
+    const host = await caseHost({ plugins: { bash: tool('bash', `'mine'`, 'override: true,') }, shipped: ['tool-bash'], replies: [{ calls: [{ name: 'bash', arguments: { command: 'echo theirs' } }] }, 'done', { calls: [{ name: 'bash', arguments: { command: 'echo theirs' } }] }, 'done'] })
+    expect((await host.run('go')).results).toEqual(['mine'])
+    await host.configure(['tool-bash'])
+    expect((await host.run('go')).results).toEqual(['theirs\n[exit code 0]'])
+  })
+})
+
+describe('services that wait for each other', () => {
+  it('are named as a cycle, one that waits for itself too, and everybody else is up', async () => {
+    const needs = (inject: string, provides: string) => `export const inject = ['${inject}']\nexport const provides = ['${provides}']\nexport function apply(ctx: any) { ctx.provide('${provides}', {}) }`
+    const host = await caseHost({ plugins: { a: needs('beta', 'alpha'), b: needs('alpha', 'beta'), self: needs('gamma', 'gamma'), fine: tool('one') } })
+    expect(states(host)).toEqual({ a: 'waiting', b: 'waiting', self: 'waiting', fine: 'active' })
+    expect(errorOf(host, 'a')).toMatch(/cycle|each other/)
+    expect(errorOf(host, 'self')).toMatch(/itself|cycle|own/)
+  })
+})
