@@ -36,12 +36,14 @@ export interface Schema {
 
 /** Reads what a tool was registered with: a zod schema of an object, or a JSON Schema of one. Throws in one sentence. */
 export function readParameters(parameters: object): Schema {
-  const schema = '_zod' in parameters ? parameters as z.ZodType : fromJsonSchema(parameters as Record<string, Json>)
-  const { $schema: _, ...json } = '_zod' in parameters ? toJsonSchema(schema) : parameters as Record<string, Json>
-  if (json.type !== 'object') throw new Error(`parameters must be a schema of an object, received one of type ${JSON.stringify(json.type)}`)
+  const { $schema: _, ...given } = '_zod' in parameters ? toJsonSchema(parameters as z.ZodType) : parameters as Record<string, Json>
+  if (given.type !== 'object') throw new Error(`parameters must be a schema of an object, received one of type ${JSON.stringify(given.type)}`)
+  const json = deepFreeze(structuredClone(given))                       // the plugin's own object stays as it is
+  let schema = '_zod' in parameters ? parameters as z.ZodType : undefined
   return {
-    json: deepFreeze(structuredClone(json)),                            // the plugin's own object stays as it is
+    json,
     read(value) {
+      schema ??= fromJsonSchema(json)                                   // with the first call: it costs more than all the rest of a registration
       const parsed = schema.safeParse(value)
       return parsed.success ? { ok: true, value: parsed.data as Arguments } : { ok: false, problem: problemsOf(parsed.error) }
     },
