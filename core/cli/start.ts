@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { App } from '../app.js'
 import { startDaemon } from '../daemon/daemon.js'
 import { HarnessError } from '../errors.js'
+import { acquireLock } from '../kernel/lock.js'
 import { makeFolder } from '../places.js'
 import { appOptions, find, runningDaemon, type Found } from './connect.js'
 import type { Io } from './io.js'
@@ -86,13 +87,19 @@ export async function stop(io: Io): Promise<number> {
   const daemon = await runningDaemon(io)
   if (!daemon) return told(io, found, 'no daemon is running for this config')
   await daemon.stop()
-  for (const deadline = performance.now() + GONE_MS; await runningDaemon(io);) {
+  for (const deadline = performance.now() + GONE_MS; !await isFree(found.endpoint.lock);) {
     if (performance.now() > deadline) throw new HarnessError('internal', `the daemon did not stop within ${GONE_MS / 1000} s; see "hx status"`)
     await sleep(LOOK_MS)
   }
   return told(io, found, 'the daemon has stopped')
 }
 
+/** The lock is the last thing that a daemon lets go of, however it ends. */
+async function isFree(name: string): Promise<boolean> {
+  const lock = await acquireLock(name)
+  await lock?.release()
+  return lock !== undefined
+}
 function told(io: Io, { located, endpoint }: Found, message: string): number {
   if (io.json) io.line({ config: located.file, socket: endpoint.socket, message })
   else io.note(`hx: ${message}`)

@@ -25,13 +25,16 @@ export const Config = z.strictObject({
   env: z.array(z.string().min(1).refine(name => !isModelKey(name), 'is the key of a model, which commands never get')).default([]),
 })
 
+const LOOK_AFTER_MS = 1000
+
 export async function apply(ctx: Context, config: z.infer<typeof Config>): Promise<void> {
   const jobs = await Jobs.open()
   ctx.effect(() => () => jobs.stopAll(), 'commands')
   ctx.tools.register(bashTool(jobs, findShell(), config))
   ctx.on('agent/session-end', ({ session, reason }) => reason === 'archived' ? jobs.stopSession(session.id) : undefined)   // a closed one may be resumed and find its server running
-  if (ctx.state['looked'] !== true) await reportLeftovers(ctx.logger)     // once per host, not at each reload
-  ctx.state['looked'] = true
+  if (ctx.state['looked'] === true) return
+  ctx.state['looked'] = true                                              // once per host, not at each reload; later, since a start that only asks one thing should not wait for it
+  ctx.setTimeout(() => reportLeftovers(ctx.logger), LOOK_AFTER_MS)
 }
 
 function findShell(): string {

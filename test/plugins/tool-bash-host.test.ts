@@ -84,7 +84,9 @@ describe('tool-bash on the host', () => {
     try {
       await until(() => readFileSync(`/proc/${left.pid}/environ`, 'latin1').includes('HX_BASH'))
       const host = await pluginHost([{ module: toolBash }])
-      expect(host.lines.filter(({ level }) => level === 'warn').map(({ message }) => message).join('\n')).toMatch(new RegExp(`run on, whose host ended without stopping them: .*\\b${left.pid}\\b`))
+      const warnings = () => host.lines.filter(({ level }) => level === 'warn').map(({ message }) => message).join('\n')
+      await until(() => warnings() !== '')
+      expect(warnings()).toMatch(new RegExp(`run on, whose host ended without stopping them: .*\\b${left.pid}\\b`))
       expect(alive(left.pid!)).toBe(true)
     } finally { left.kill('SIGKILL') }
   })
