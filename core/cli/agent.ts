@@ -34,7 +34,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
   const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })
   const signals = onSignals()
   try {
-    const session = options.session !== undefined ? sessionId(await client.sessions(), options.session) : options.continue ? await lastSession(client, io.cwd) : undefined
+    const session = options.session !== undefined ? await sessionOf(client, options.session, io) : options.continue ? await lastSession(client, io.cwd) : undefined
     if (signals.code !== undefined) return signals.code
     const handle = await client.run({
       prompt, session, cwd: io.cwd,
@@ -56,6 +56,13 @@ export function exitOf(result: RunResult): number {
   return result.reason === 'completed' ? 0 : 1
 }
 
+/** A session keeps its workspace; whoever stands elsewhere is told. */
+async function sessionOf(client: Client, given: string, io: Io): Promise<string> {
+  const all = await client.sessions()
+  const id = sessionId(all, given), cwd = all.find(one => one.id === id)?.cwd
+  if (cwd !== undefined && cwd !== io.cwd) io.note(`hx: session ${id} works in ${printable(cwd)}`)
+  return id
+}
 async function lastSession(client: Client, cwd: string): Promise<string> {
   const last = (await client.sessions()).find(one => one.cwd === cwd && !one.archived && one.parent === undefined)
   if (last) return last.id

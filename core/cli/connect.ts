@@ -1,8 +1,8 @@
 /**
  * Finds who answers a command: the running daemon of this config, or this process. The in-process host is loaded only when it is needed.
  */
-import { realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { AppOptions } from '../app.js'
 import { endpointOf, type Endpoint } from '../daemon/endpoint.js'
 import { HarnessError } from '../errors.js'
@@ -26,7 +26,7 @@ export interface Found { readonly places: Places; readonly located: Located; rea
 
 /** Looks at names only; reads no file of the folder. */
 export function find(io: Io, safe = false): Found {
-  const cwd = folder(io.cwd)
+  const { cwd } = io
   const here = places(io.env)
   const located = safe ? shipped(here) : locate({ flag: io.globals.config, env: io.env, cwd, places: here })
   if (located.note !== undefined) io.note(io.paintNote('yellow', `hx: ${located.note}`))
@@ -68,10 +68,10 @@ export async function appOptions(io: Io, found: Found, changes: HostChanges = {}
 }
 /** The installation's own files and the user's own folder are trusted, so is what the command names itself; the rest with --trust, for this run only. */
 function trustOf(io: Io, { places: { installation, config } }: Found, plugins: readonly string[]): Trust {
-  return io.globals.trust ? trustAll : either(trustFolders([installation.root, config]), trustFolders(plugins))
+  return io.globals.trust ? trustAll : either(trustFolders([installation.root, config]), trustNamed(plugins))
 }
-function folder(dir: string): string {
-  try { return realpathSync(resolve(dir)) } catch (error) {
-    throw new HarnessError('usage', `the folder "${dir}" does not exist`, { cause: error })
-  }
+/** These plugins, what a link among them leads to, and the code beside them; no config and no .env. */
+function trustNamed(plugins: readonly string[]): Trust {
+  const { allows } = trustFolders(plugins.flatMap(file => [file, ...existsSync(file) ? [realpathSync(file)] : []].map(path => dirname(path))))
+  return { allows: request => request.kind === 'plugin' && allows(request) }
 }

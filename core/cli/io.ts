@@ -2,6 +2,8 @@
  * The streams of one command: answers to stdout, everything else to stderr, JSON when asked for. Knows no command.
  * A reader that goes away (`hx … | head`) is no error: what is left to say is dropped and the command ends as it would have.
  */
+import { realpathSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Level, LogRecord, LogSink } from '../kernel/log.js'
 import { at, HarnessError, messageOf } from '../errors.js'
 import { colours, plain, printable, wantsColour, type Paint } from './terminal.js'
@@ -25,14 +27,16 @@ export class Io {
   readonly paint: Paint = wantsColour(process.stdout, process.env) ? colours : plain
   readonly paintNote: Paint = wantsColour(process.stderr, process.env) ? colours : plain
 
+  /** Why an answer could not be written, if it was more than a reader who left. */
+  lost: Error | undefined
+
   constructor() {
-    for (const stream of [this.stdout, this.stderr]) {
-      stream.on('error', (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') throw error })
-    }
+    this.stdout.on('error', (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') this.lost ??= error })
+    this.stderr.on('error', () => {})                       // there is nowhere left to say so
   }
   get json(): boolean { return this.globals.json === true }
-  /** Where the command stands: `-C`, else the current directory. */
-  get cwd(): string { return this.globals.dir ?? process.cwd() }
+  /** Where the command stands, as a real path: `-C`, else the current folder. */
+  get cwd(): string { return realFolder(this.globals.dir) }
   /** A person can be asked: both ends are terminals, and nobody parses the output. */
   get interactive(): boolean { return this.stdin.isTTY === true && this.stderr.isTTY === true && !this.json }
 
@@ -64,8 +68,16 @@ export class Io {
     }
     return known?.exit ?? 1
   }
-  /** Everything said has left the process, or its reader has. */
+  /** Everything said has left the process, or its reader has; what went wrong with it is known. */
   async flush(): Promise<void> {
     await Promise.all([this.stdout, this.stderr].map(stream => stream.writableLength === 0 || stream.destroyed ? undefined : new Promise<void>(done => { stream.write('', () => { done() }) })))
+    await new Promise(done => { setImmediate(done) })       // a stream tells of its failure in a later tick
   }
+}
+
+function realFolder(dir: string | undefined): string {
+  let path: string
+  try { path = realpathSync(resolve(dir ?? '')) } catch (error) { throw new HarnessError('usage', `${dir === undefined ? 'the current folder' : `the folder "${dir}"`} does not exist`, { cause: error }) }
+  if (!statSync(path).isDirectory()) throw new HarnessError('usage', `"${dir}" is not a folder`)
+  return path
 }

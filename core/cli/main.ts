@@ -3,7 +3,7 @@
  * One way out: what a command returns is the exit code, what it throws is said once.
  */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { didYouMean, HarnessError } from '../errors.js'
+import { didYouMean, HarnessError, messageOf } from '../errors.js'
 import { VERSION } from '../version.js'
 import { Io, type Globals } from './io.js'
 
@@ -24,7 +24,7 @@ function does(command: Command, work: () => Promise<Work>): Command {
 }
 const count = (text: string): number => {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('it must be a whole number from 1.')
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('it must be a whole number from 1')
   return value
 }
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
@@ -97,10 +97,11 @@ async function main(argv: readonly string[]): Promise<number> {
     if (!(error instanceof CommanderError)) return io.fail(error)
     if (error.exitCode === 0) return 0                      // --help, --version
     if (error.code === 'commander.help') return 2           // a group without its command: its help was the answer
-    return io.fail(new HarnessError('usage', `${error.message.replace(/^error: /, '').replace(/\n\(?|\)$/g, ' ').trim()}; see "hx --help"`, { cause: error }))
+    return io.fail(new HarnessError('usage', `${error.message.replace(/^error: /, '').replace(/\n\(?|\)$/g, ' ').replace(/\.\s*$/, '').trim()}; see "hx --help"`, { cause: error }))
   }
 }
 
 const code = await main(process.argv.slice(2))
 await io.flush()
-process.exit(code)                                          // what a plugin left running must not hold the command
+if (io.lost) io.stderr.write(`hx: the answer could not be written: ${messageOf(io.lost)}\n`)
+process.exit(io.lost && code === 0 ? 1 : code)              // what a plugin left running must not hold the command

@@ -25,7 +25,7 @@ export async function show(io: Io, id: string): Promise<number> {
 
 /** The id itself, or the only session whose id begins with it. */
 export function sessionId(all: readonly SessionSummary[], given: string): string {
-  const found = all.some(one => one.id === given) ? [{ id: given }] : all.filter(one => one.id.startsWith(given))
+  const found = all.some(one => one.id === given) ? [{ id: given }] : given === '' ? [] : all.filter(one => one.id.startsWith(given))
   if (found.length === 1) return found[0]!.id
   throw new HarnessError('session_missing', found.length === 0
     ? `there is no session "${given}"; see "hx sessions"`

@@ -61,5 +61,10 @@ function upwards(start: string): { file?: string; note?: string } {
     if (folder === dirname(folder)) return note === undefined ? {} : { note }
   }
 }
-const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+function isFile(path: string): boolean {
+  try { return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false } catch (error) {
+    if (['ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return false     // a file where a folder was expected, a link to itself: as good as nothing there
+    throw error
+  }
+}
 const same = (a: string, b: string): boolean => a === b || realpathSync(a) === realpathSync(b)

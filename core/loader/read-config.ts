@@ -96,9 +96,10 @@ function withExtra(rows: readonly ConfigRow[], paths: readonly string[]): readon
   if (taken) throw new HarnessError('usage', `--plugin "${taken.from}": there is an entry "${taken.id}" already; rename the file, or leave the other out with --without ${taken.id}`)
   return [...rows, ...extra]
 }
+/** Required: whoever names a plugin for one run wants no run without it. */
 function extraRow(path: string): ConfigRow {
   const name = basename(path).replace(/\.m?[jt]s$/, ''), here = { file: path }
-  return { id: name === 'index' ? basename(dirname(path)) : name, name, enabled: true, required: false, locked: false, config: {}, from: resolve(path), origin: path, at: here, place: () => here }
+  return { id: name === 'index' ? basename(dirname(path)) : name, name, enabled: true, required: true, locked: false, config: {}, from: resolve(path), origin: path, at: here, place: () => here }
 }
 
 function readIfThere(file: string): string | undefined {
