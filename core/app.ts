@@ -14,6 +14,7 @@ import { Workspace } from './agent/workspace.js'
 import * as api from './api.js'
 import { at, HarnessError, messageOf, type Place } from './errors.js'
 import type { HookInfo } from './kernel/dispatch.js'
+import { containEscapes } from './kernel/escapes.js'
 import { Kernel } from './kernel/kernel.js'
 import type { Log } from './kernel/log.js'
 import { parseConfig } from './loader/config.js'
@@ -42,6 +43,8 @@ export interface AppOptions {
   readonly models?: readonly Model[] | undefined
   /** Follow edits of the config and of plugins, unless `reload.watch` says no. */
   readonly watch?: boolean | undefined
+  /** The process is this host's own: what plugins throw or print outside of any call is contained, and this is told of an error that is no plugin's. */
+  readonly fatal?: ((error: unknown) => void) | undefined
 }
 /** One task. Fields mean what the options of `hx agent` say. */
 export interface RunOrder {
@@ -93,6 +96,7 @@ export class App {
   #config: ConfigInForce
   #rejected: string | undefined
   #watcher: Watcher | undefined
+  #release: (() => void) | undefined
   #reading: Promise<unknown> = Promise.resolve()
   #stopping: Promise<void> | undefined
 
@@ -130,6 +134,7 @@ export class App {
     for (const model of this.#options.models ?? []) this.#agent.models.view(this.#kernel.core).register(model)
     this.#host.on('settled', () => { this.#kernel.hooks.unmatchedTools(this.#agent.tools.names()) })
     this.#tellNotes()
+    if (this.#options.fatal) this.#release = this.#contain(this.#options.fatal)
     await this.#host.reconcile(this.#config.entries)
     if (!this.#options.watch) return
     this.#loopDelay.enable()
@@ -181,6 +186,15 @@ export class App {
     await this.#host.stop(STOP_PLUGINS_MS)
     this.#memory.dispose()
     this.#listeners.clear()
+    this.#release?.()
+  }
+
+  #contain(fatal: (error: unknown) => void): () => void {
+    return containEscapes({
+      log: this.#options.log, fatal,
+      ownerOf: stack => this.#host.list().find(({ from }) => stack.includes(from))?.id,
+      quarantine: (id, cause) => this.#host.quarantine(id, cause),
+    })
   }
 
   // ---- edits

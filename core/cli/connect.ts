@@ -64,7 +64,8 @@ export async function appOptions(io: Io, found: Found, changes: HostChanges = {}
   const log = new Log()
   log.sink(io.logSink())
   const plugins = (changes.plugins ?? []).map(file => resolve(found.cwd, file))
-  return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust: trustOf(io, found, plugins), plugins, without: changes.without }
+  const fatal = (error: unknown) => { process.exit(io.fail(error)) }
+  return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust: trustOf(io, found, plugins), plugins, without: changes.without, fatal }
 }
 /** The installation's own files and the user's own folder are trusted, so is what the command names itself; the rest with --trust, for this run only. */
 function trustOf(io: Io, { places: { installation, config } }: Found, plugins: readonly string[]): Trust {

@@ -24,6 +24,7 @@ export class Io {
   readonly stderr = process.stderr
   readonly env = process.env
   globals: Globals = {}
+  #cwd: string | undefined
   readonly paint: Paint = wantsColour(process.stdout, process.env) ? colours : plain
   readonly paintNote: Paint = wantsColour(process.stderr, process.env) ? colours : plain
 
@@ -35,8 +36,8 @@ export class Io {
     this.stderr.on('error', () => {})                       // there is nowhere left to say so
   }
   get json(): boolean { return this.globals.json === true }
-  /** Where the command stands, as a real path: `-C`, else the current folder. */
-  get cwd(): string { return realFolder(this.globals.dir) }
+  /** Where the command stands, as a real path: `-C`, else the folder that was the current one when it was first asked for. */
+  get cwd(): string { return this.#cwd ??= realFolder(this.globals.dir) }
   /** A person can be asked: both ends are terminals, and nobody parses the output. */
   get interactive(): boolean { return this.stdin.isTTY === true && this.stderr.isTTY === true && !this.json }
 

@@ -42,11 +42,15 @@ async function foreground(io: Io, found: Found): Promise<number> {
   delete process.env[PIPE]
   const signals = onSignals()
   const stopped = new Promise<void>(resolve => { signals.first = () => { resolve() } })
+  let fatal!: (error: unknown) => void
+  const broken = new Promise<never>((_, reject) => { fatal = reject })
+  broken.catch(() => {})                                     // it may break before anybody waits for it
   try {
-    const daemon = await startDaemon(found.endpoint, () => App.start({ ...options, env, watch: true }))
+    const daemon = await startDaemon(found.endpoint, () => App.start({ ...options, env, watch: true, fatal }))
     io.note(`hx: the daemon of ${found.located.file} listens on ${found.endpoint.socket} (pid ${process.pid})`)
-    await (signals.code === undefined ? Promise.race([stopped, daemon.asked]) : undefined)
-    await daemon.stop()
+    try {
+      if (signals.code === undefined) await Promise.race([stopped, daemon.asked, broken])
+    } finally { await daemon.stop() }
     return 0
   } catch (error) {
     if (!(error instanceof HarnessError) || error.code !== 'daemon_running') throw error

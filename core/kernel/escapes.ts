@@ -1,0 +1,69 @@
+/**
+ * What escapes a plugin into the process that it shares: an error of a timer or socket of its own, a promise that nobody awaits, `process.exit`, text on stdout.
+ * The async context knows whose it is, else the stack does. It is told in the plugin's name and everybody goes on; a plugin that does it again and again is stopped.
+ * Changes the process, so only a process that is the host's own asks for it. Invariant: what can't be laid at a plugin's door is handed on, never swallowed.
+ */
+import { HarnessError } from '../errors.js'
+import { currentOwner } from './async-context.js'
+import type { Log } from './log.js'
+import { flatten } from './report.js'
+
+export interface EscapePort {
+  readonly log: Log
+  /** The plugin whose code stands in a stack. */
+  ownerOf(stack: string): string | undefined
+  /** Stops a plugin. */
+  quarantine(plugin: string, cause: string): Promise<unknown>
+  /** An error of nobody's: the process can't be relied on any more. */
+  fatal(error: unknown): void
+}
+
+/** So many escaped errors within this time, and the plugin is stopped. */
+const STRIKES = 3, WITHIN_MS = 5 * 60_000
+
+/** The disposer gives the process back as it was. */
+export function containEscapes(port: EscapePort): () => void {
+  const strikes = new Map<string, readonly number[]>()
+  const caught = (error: unknown) => {
+    const flat = flatten(error)
+    const plugin = currentOwner()?.id ?? port.ownerOf(flat.stack ?? '')
+    if (plugin === undefined) { port.fatal(error); return }
+    port.log.write('error', `plugin "${plugin}" threw outside of any call: ${flat.message}${firstPlace(flat.stack)}`, { error: flat }, plugin)
+    const now = performance.now(), recent = [...strikes.get(plugin) ?? [], now].filter(at => now - at < WITHIN_MS)
+    strikes.set(plugin, recent)
+    if (recent.length !== STRIKES) return                     // each one behind it comes from what goes on while it is being stopped
+    port.quarantine(plugin, `it threw ${STRIKES} times outside of any call; mend what it starts by itself (a timer, a socket, a promise without await), or use ctx.setInterval and the like`)
+      .catch((cause: unknown) => { port.log.error(`plugin "${plugin}" could not be stopped: ${flatten(cause).message}`) })
+      .finally(() => { strikes.delete(plugin) })
+  }
+  process.on('uncaughtException', caught)
+  process.on('unhandledRejection', caught)
+  const undo = [keepExit(), keepStdout()]
+  return () => {
+    process.off('uncaughtException', caught)
+    process.off('unhandledRejection', caught)
+    for (const back of undo) back()
+  }
+}
+
+/** The end of the process belongs to the host: in a plugin it is an error of the code that asks for it. */
+function keepExit(): () => void {
+  const { exit } = process
+  process.exit = code => {
+    const owner = currentOwner()
+    if (owner) throw new HarnessError('plugin_failed', `plugin "${owner.id}" called process.exit(${code ?? ''}), which would end the host and every other plugin; throw an error instead`)
+    return exit.call(process, code)
+  }
+  return () => { process.exit = exit }
+}
+/** stdout belongs to the answer of the command: what plugins print goes to stderr. */
+function keepStdout(): () => void {
+  const { stdout, stderr } = process, { write } = stdout
+  stdout.write = ((...args: Parameters<typeof write>) => (currentOwner() ? stderr.write(...args) : write.apply(stdout, args))) as typeof write
+  return () => { stdout.write = write }
+}
+
+const firstPlace = (stack: string | undefined): string => {
+  const place = /\(?((?:file:\/\/)?\/[^()\n]+:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]
+  return place === undefined ? '' : ` (${place})`
+}

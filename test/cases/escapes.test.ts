@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import { place, until } from '../support/hx.js'
+
+const plugin = (body: string) => `import type { Context } from 'harnessx'\nexport function apply(ctx: Context) {\n  ${body}\n}\n`
+const config = (...rows: string[]) => `plugins: [${[...rows, 'tool-fs', 'model-offline'].join(', ')}]\n`
+const guard = plugin(`ctx.on('agent/tool-start', () => { process.stderr.write('guard is there\\n') })`)
+
+describe('in one run, a plugin that', () => {
+  it.each([
+    ['throws in a timer of its own', `setTimeout(() => { throw new Error('late boom') }, 1)`, /^hx: plugin "rude" threw outside of any call: late boom \(.*plugins\/rude\.ts:3:\d+\)$/m],
+    ['lets a promise reject', `Promise.reject(new Error('unheard'))`, /^hx: plugin "rude" threw outside of any call: unheard \(.*plugins\/rude\.ts:3:\d+\)$/m],
+    ['rejects with nothing', `Promise.reject()`, /^hx: plugin "rude" threw outside of any call: undefined was thrown$/m],
+    ['throws what its handler has left running', `ctx.on('agent/turn-start', () => { setTimeout(() => { throw new Error('left') }, 1) })`, /threw outside of any call: left/],
+    ['ends the process while it loads', `process.exit(0)`, /^hx: plugin "rude" could not be loaded: called process\.exit\(0\), which would end the host/m],
+    ['ends the process in a handler', `ctx.on('agent/turn-start', () => { process.exit(7) })`, /called process\.exit\(7\)/],
+    ['prints on stdout', `console.log('noise'); process.stdout.write('more noise\\n'); ctx.on('agent/turn-end', () => { console.log('last noise') })`, /^noise\nmore noise\n[^]*last noise$/m],
+    ['changes the current folder', `process.chdir('/')`, /guard is there/],
+  ])('%s harms nobody: the task is done, and stdout holds the answer alone', async (_, body, says) => {
+    const { hx } = place({ 'harness.config.yaml': config('rude', 'guard'), 'plugins/rude.ts': plugin(body), 'plugins/guard.ts': guard, 'README.md': '# Demo\n' })
+    const { code, stdout, stderr } = await hx(['agent', '--offline', '--trust', 'Read README.md'])
+    expect([code, stdout.split('\n').length, stdout]).toEqual([0, 2, expect.stringContaining('"Demo"')])
+    expect(stderr).toMatch(says)
+    expect(stderr).toContain('guard is there')
+  })
+})
+
+describe('in a daemon, a plugin that', () => {
+  it('throws again and again outside of any call is stopped; the others and the daemon go on, and a fix brings it back', async () => {
+    const here = place({ 'harness.config.yaml': config('rude', 'guard'), 'plugins/rude.ts': plugin(`const timer = setInterval(() => { throw new Error('tick') }, 20); ctx.effect(() => () => { clearInterval(timer) })`), 'plugins/guard.ts': guard, 'README.md': '# Demo\n' })
+    const daemon = here.start(['start', '--foreground', '--trust'])
+    const state = async (id: string) => (JSON.parse((await here.hx(['plugins', '--json', '--trust'])).stdout) as { plugins: { id: string; state: string; lastError?: string; reason?: string }[] }).plugins.find(one => one.id === id)!
+    await until(() => daemon.output().stderr.includes('plugin "rude" is quarantined'))
+    expect(await state('rude')).toMatchObject({ state: 'quarantined' })
+    expect(await state('guard')).toMatchObject({ state: 'active' })
+    expect((await here.hx(['agent', '--offline', '--trust', 'Read README.md'])).stdout).toContain('"Demo"')
+    expect(daemon.output().stderr.match(/threw outside of any call: tick/g)!.length).toBeGreaterThanOrEqual(3)
+    here.write('plugins/rude.ts', plugin(`ctx.logger.info('mended')`))
+    await until(async () => (await state('rude')).state === 'active')
+    daemon.child.kill('SIGTERM')
+    expect((await daemon.ended).code).toBe(0)
+  })
+})
