@@ -49,7 +49,7 @@ async function problemsOf(entry: EntrySpec, importer: ModuleImporter): Promise<P
     return []
   } catch (error) {
     const place = error instanceof HarnessError ? error.place : undefined
-    return [{ ...entry.place([]), ...place, message: messageOf(error) }]
+    return [{ ...place ?? entry.place([]), message: messageOf(error) }]
   }
 }
 /** The config schemas of the plugins that the installation ships, by name. */

@@ -16,12 +16,14 @@ function does(command: Command, work: () => Promise<Work>): Command {
   return command.allowExcessArguments().action(async (...given: unknown[]) => {
     const [extra] = command.args.slice(command.registeredArguments.length)
     if (extra !== undefined && !command.registeredArguments.at(-1)?.variadic) {
-      throw new HarnessError('usage', command.commands.length > 0 ? `unknown command "${extra}"${didYouMean(extra, command.commands.map(one => one.name()))}; see "hx ${command.name()} --help"` : `"hx ${command.name()}" takes no "${extra}"; see "hx ${command.name()} --help"`)
+      throw new HarnessError('usage', command.commands.length > 0 ? `unknown command "${extra}"${didYouMean(extra, command.commands.map(one => one.name()))}; see "${nameOf(command)} --help"` : `"${nameOf(command)}" takes no "${extra}"; see "${nameOf(command)} --help"`)
     }
     io.globals = command.optsWithGlobals<Globals>()
     exitCode = await (await work())(io, ...given.slice(0, -1))
   })
 }
+/** As it is typed: `hx plugins list`. */
+const nameOf = (command: Command): string => command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
 const count = (text: string): number => {
   const value = Number(text)
   if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('it must be a whole number from 1')
@@ -97,7 +99,7 @@ async function main(argv: readonly string[]): Promise<number> {
     if (!(error instanceof CommanderError)) return io.fail(error)
     if (error.exitCode === 0) return 0                      // --help, --version
     if (error.code === 'commander.help') return 2           // a group without its command: its help was the answer
-    return io.fail(new HarnessError('usage', `${error.message.replace(/^error: /, '').replace(/\n\(?|\)$/g, ' ').replace(/\.\s*$/, '').trim()}; see "hx --help"`, { cause: error }))
+    return io.fail(new HarnessError('usage', `${error.message.replace(/^error: /, '').replace(/\n\(Did you mean (one of )?(.*)\?\)$/, '; did you mean $1"$2"?').replace(/\n/g, ' ').replace(/\.\s*$/, '')}; see "hx --help"`, { cause: error }))
   }
 }
 

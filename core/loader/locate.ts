@@ -2,7 +2,7 @@
  * Which config files are in force. Looks at names only: nothing is opened here, so nothing needs trust yet.
  * `--config`, HX_CONFIG, the nearest upwards, the user's, the shipped one. The user's own file is a layer under a project's; the shipped one stands alone.
  */
-import { realpathSync, statSync } from 'node:fs'
+import { lstatSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { HarnessError } from '../errors.js'
 import { CONFIG_NAME, type Places } from '../places.js'
@@ -28,10 +28,10 @@ export interface Search {
 
 export function locate({ flag, env, cwd, places }: Search): Located {
   const named = flag ?? (env['HX_CONFIG'] || undefined)
-  const user = isFile(places.userConfig) ? places.userConfig : undefined
+  const user = isConfig(places.userConfig) ? places.userConfig : undefined
   if (named !== undefined) {
     const file = isAbsolute(named) ? named : resolve(cwd, named)
-    if (!isFile(file)) throw new HarnessError('config_missing', `the config file "${file}" does not exist (named by ${flag === undefined ? 'HX_CONFIG' : '--config'})`, { place: { file } })
+    if (!isFile(file)) throw new HarnessError('config_missing', `the config file "${file}" ${isThere(file) ? 'is not a file' : 'does not exist'} (named by ${flag === undefined ? 'HX_CONFIG' : '--config'})`, { place: { file } })
     return layered(file, user, flag === undefined ? 'env' : 'flag')
   }
   const { file, note } = upwards(cwd)
@@ -55,7 +55,8 @@ function layered(file: string, user: string | undefined, kind: Located['kind']):
 function upwards(start: string): { file?: string; note?: string } {
   let note: string | undefined
   for (let folder = resolve(start); ; folder = dirname(folder)) {
-    if (isFile(join(folder, CONFIG_NAME))) return { file: join(folder, CONFIG_NAME), ...(note && { note }) }
+    const file = join(folder, CONFIG_NAME)
+    if (isConfig(file)) return { file, ...(note && { note }) }
     const nearly = join(folder, CONFIG_NAME.replace('.yaml', '.yml'))
     if (isFile(nearly)) note ??= `"${nearly}" is not read; rename it to ${CONFIG_NAME}`
     if (folder === dirname(folder)) return note === undefined ? {} : { note }
@@ -66,5 +67,15 @@ function isFile(path: string): boolean {
     if (['ENOTDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')) return false     // a file where a folder was expected, a link to itself: as good as nothing there
     throw error
   }
+}
+/** Something stands there, if only a link to nothing. */
+function isThere(path: string): boolean {
+  try { return lstatSync(path, { throwIfNoEntry: false }) !== undefined } catch { return false }            // a file where a folder was expected
+}
+/** A config whose link is broken must not be passed over in silence. */
+function isConfig(file: string): boolean {
+  if (isFile(file)) return true
+  if (isThere(file)) throw new HarnessError('config_missing', `"${file}" is not a file, or a link that leads to none; mend or remove it, since another config in its place might allow more`, { place: { file } })
+  return false
 }
 const same = (a: string, b: string): boolean => a === b || realpathSync(a) === realpathSync(b)

@@ -1,4 +1,4 @@
-import { statSync, symlinkSync } from 'node:fs'
+import { mkdirSync, statSync, symlinkSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { editable, locate } from '../../core/loader/locate.js'
 import { checkConfig, readConfig } from '../../core/loader/read-config.js'
@@ -44,11 +44,20 @@ describe('the config file', () => {
     const at = world()
     expect(() => at.find({ flag: at.at('gone.yaml') })).toThrow(`the config file "${at.at('gone.yaml')}" does not exist (named by --config)`)
     expect(() => at.find({ env: { HX_CONFIG: '/gone.yaml' } })).toThrow('(named by HX_CONFIG)')
+    expect(() => at.find({ flag: at.at('inst') })).toThrow('is not a file (named by --config)')
+    expect(() => at.find({ flag: at.at('inst/package.json/x') })).toThrow('does not exist (named by --config)')
   })
   it('is one layer when a link leads to the user\'s own', () => {
     const at = world({ [user]: 'plugins: []' })
     symlinkSync(at.at(user), at.at(project))
     expect(at.find()).toMatchObject({ kind: 'user', layers: [at.at(user)] })
+  })
+  it('is never passed over because its link is broken or it is no file', () => {
+    for (const make of [(path: string) => { symlinkSync('gone', path) }, (path: string) => { symlinkSync(NAME, path) }, (path: string) => { mkdirSync(path) }]) {
+      const at = world()
+      make(at.at(`project/${NAME}`))
+      expect(() => at.find()).toThrow(expect.objectContaining({ code: 'config_missing', message: expect.stringContaining('is not a file, or a link that leads to none') }))
+    }
   })
   it('is not called .yml, which is said', () => {
     const at = world({ 'project/harness.config.yml': '' })
