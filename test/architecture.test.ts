@@ -60,6 +60,15 @@ describe('the arrows of core/', () => {
   })
 })
 
+describe('a tool', () => {
+  it('is executed in one place, behind every hook, so that none can be passed by', () => {
+    const using = (pattern: RegExp) => files('core').filter(file => pattern.test(readFileSync(join(root, file), 'utf8')))
+    expect(using(/\btool\.execute\(fit/)).toEqual(['core/agent/tool-run.ts'])
+    expect(using(/\btools\.use\(/)).toEqual(['core/agent/tool-run.ts'])
+    expect(using(/\.execute\(/)).toEqual(['core/agent/tool-run.ts', 'core/agent/tools.ts'])
+  })
+})
+
 describe('plugins', () => {
   it('import the door, packages, and files of their own folder', () => {
     const wrong = plugins.filter(({ file, target, specifier }) => specifier.startsWith('.') && (file.split('/').length < 3 || !target.startsWith(`${file.split('/').slice(0, 2).join('/')}/`)))

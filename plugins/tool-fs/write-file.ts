@@ -16,6 +16,7 @@ export function writeFileTool(workspace: WorkspaceService, inLine: InLine): Tool
     description: 'Write a file as a whole: it is made, with its folders, or replaced completely. To change a part of a file, use edit_file.',
     parameters,
     async execute({ path, content }: z.infer<typeof parameters>, run: ToolRun) {
+      if (path.endsWith('/')) throw new Error(`"${path}" names a folder; write_file makes the folders of a file by itself`)
       try {
         const file = await workspace.resolve(run.session, path, 'write')
         return await inLine(file, async () => {
