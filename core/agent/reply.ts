@@ -18,11 +18,11 @@ export type Draft = Omit<RequestPayload, keyof Base>
 export async function requestReply(turn: Turn, draft: Draft): Promise<Reply> {
   let attempts = 0, failure: string | undefined
   const verdict = await turn.ask('agent/request', draft, {
-    inner: async ({ model, options }) => {
+    inner: async ({ model, options }, act) => {
       if (failure !== undefined) turn.warn(`attempt ${attempts} failed and is made again: ${failure}`)
       attempts++
       try {
-        return await attempt(turn, { ...draft, model, options }, attempts)
+        return await attempt(turn, { ...draft, model, options }, attempts, act.signal)
       } catch (error) {
         failure = messageOf(error)
         throw error
@@ -32,16 +32,17 @@ export async function requestReply(turn: Turn, draft: Draft): Promise<Reply> {
   return readReply(verdict.value, draft.model)
 }
 
-async function attempt(turn: Turn, { model, options, tools }: Draft, number: number): Promise<Reply> {
+/** `signal` is the turn's, and also aborted when a handler around the request has given up waiting. */
+async function attempt(turn: Turn, { model, options, tools }: Draft, number: number, signal: AbortSignal): Promise<Reply> {
   const { models } = turn.ports
   const choice = models.resolve(model)
   turn.signal.throwIfAborted()
   turn.partial = ''
   turn.log({ type: 'request', ...turn.at, model: nameOf(choice), options, ...(tools.length < turn.session.tools.length && { tools: tools.map(tool => tool.name) }), attempt: number })
   const request = turn.session.request()
-  const streaming = models.use(choice.id, turn.signal, (entry, owner) => stream(turn, entry, owner, request, number))
+  const streaming = models.use(choice.id, signal, (entry, owner) => stream(turn, entry, owner, request, number, signal))
   if (!streaming) throw new ModelError('network', `model "${nameOf(choice)}" is gone: its plugin was unloaded`)
-  const reply = await untilAborted(streaming, turn.signal)
+  const reply = await untilAborted(streaming, signal)
   if (reply.usage) {
     turn.spend(reply.usage)
     turn.log({ type: 'usage', ...turn.at, model: nameOf(choice), ...reply.usage })
@@ -49,8 +50,8 @@ async function attempt(turn: Turn, { model, options, tools }: Draft, number: num
   return reply
 }
 
-async function stream(turn: Turn, model: Model, owner: Owner, request: ModelRequest, attempt: number): Promise<Reply> {
-  const { signal, unlink } = link(turn.signal, ownerSignal(owner))
+async function stream(turn: Turn, model: Model, owner: Owner, request: ModelRequest, attempt: number, act: AbortSignal): Promise<Reply> {
+  const { signal, unlink } = link(act, ownerSignal(owner))
   let chunks: AsyncIterator<ModelChunk> | undefined
   try {
     chunks = model.stream(request, { signal })[Symbol.asyncIterator]()
@@ -61,7 +62,7 @@ async function stream(turn: Turn, model: Model, owner: Owner, request: ModelRequ
       pass(turn, value, attempt)
     }
   } catch (error) {
-    if (signal.aborted && !turn.signal.aborted) throw new ModelError('network', `model "${model.id}" was unloaded while it answered`, { cause: error })
+    if (signal.aborted && !act.aborted) throw new ModelError('network', `model "${model.id}" was unloaded while it answered`, { cause: error })
     throw error
   } finally {
     unlink()

@@ -42,7 +42,7 @@ export async function carryOut(turn: Turn, judgement: Exclude<Judgement, { kind:
 
 async function use(turn: Turn, call: ToolCall): Promise<ToolResult> {
   try {
-    const { value } = await turn.ask('agent/tool-use', { call }, { inner: () => execute(turn, call) })
+    const { value } = await turn.ask('agent/tool-use', { call }, { inner: (_, act) => execute(turn, call, act.signal) })
     return value
   } catch (error) {
     turn.signal.throwIfAborted()
@@ -50,22 +50,22 @@ async function use(turn: Turn, call: ToolCall): Promise<ToolResult> {
   }
 }
 
-/** The act itself, on the account of the tool's plugin. */
-async function execute(turn: Turn, call: ToolCall): Promise<ToolResult> {
+/** The act itself, on the account of the tool's plugin. `signal` is also aborted when a handler around it has given up waiting. */
+async function execute(turn: Turn, call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
   const gone = new AbortController()
-  const running = turn.ports.tools.use(call.name, turn.signal, async (tool, owner) => {
+  const running = turn.ports.tools.use(call.name, signal, async (tool, owner) => {
     const free = letGoOf(call, owner, gone)
-    try { return await runTool(turn, call, tool, owner) } finally { free() }
+    try { return await runTool(turn, call, tool, owner, signal) } finally { free() }
   })
   if (!running) throw new Error(`tool "${call.name}" is gone: its plugin was unloaded`)
-  return untilAborted(untilAborted(running, turn.signal), gone.signal)
+  return untilAborted(untilAborted(running, signal), gone.signal)
 }
 
-async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Owner): Promise<ToolResult> {
+async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Owner, act: AbortSignal): Promise<ToolResult> {
   const { ports, session } = turn
   const fit = tool.schema.read(call.arguments)                         // once more: the tool may have been reloaded since it was judged, and defaults are filled in
   if (!fit.ok) throw new Error(`the arguments don't fit the schema of tool "${call.name}" any more: ${fit.problem}`)
-  const { signal, unlink } = link(turn.signal, ownerSignal(owner))
+  const { signal, unlink } = link(act, ownerSignal(owner))
   let over = false
   const run: ToolRun = {
     session: ports.workspace.callView(session.view(), call.id), ...turn.at, callId: call.id, signal,

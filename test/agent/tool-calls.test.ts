@@ -284,6 +284,17 @@ describe('a run of a tool', () => {
     expect((await results(test, ['look', {}], ['write', {}])).read).toEqual(['tool c1: fine', 'tool c2: the sandbox is broken'])
     expect(runs).toBe(2)
   })
+  it('is told to end when a handler around it has given up waiting', async () => {
+    const at = await testAgent()
+    let told: unknown
+    await at.plugin('impatient', ctx => { ctx.on('agent/tool-use', async (_, next) => { await Promise.race([next(), new Promise(done => { setTimeout(done, 5) })]); throw new Error('too slow') }, { timeout: 20 }) })
+    await at.tools({ name: 'slow', description: 'waits', parameters: { type: 'object' }, execute: (_: never, { signal }) => new Promise((_, reject) => { signal.addEventListener('abort', () => { told = signal.reason; reject(signal.reason) }) }) })
+    at.model.says({ calls: [['slow', {}]] }, 'done')
+    const { reason, log } = await at.run('go')
+    expect(reason).toBe('completed')
+    expect(ofType(log, 'tool-result')).toMatchObject([{ kind: 'failed' }])
+    expect(told).toBeDefined()
+  })
   it('ends with an error when its plugin is taken away and it does not let go', async () => {
     const test = await testAgent()
     let begun = false
