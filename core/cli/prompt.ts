@@ -39,7 +39,8 @@ async function ask(io: Io, { call, reason, plugin, signal }: Parameters<Approver
   const { paintNote } = io
   const shown = call.name === 'bash' ? printable(String(call.arguments['command'])) : oneLine(JSON.stringify(call.arguments), 400)
   io.stderr.write(`\n${paintNote('yellow', `${plugin} asks:`)} ${printable(reason)}\n  ${paintNote('bold', call.name)} ${shown}\n`)
-  const lines = createInterface({ input: io.stdin, output: io.stderr })
+  const lines = createInterface({ input: io.stdin, output: io.stderr, historySize: 0 })
+  lines.on('SIGINT', () => { process.kill(process.pid, 'SIGINT') })       // a question reads the keys itself: Ctrl-C is handed on to whoever stops the turn
   try {
     for (;;) {
       const said = (await lines.question('  [y] once  [s] this session  [n] no, tell the model why > ', { signal })).trim().toLowerCase()
@@ -49,7 +50,8 @@ async function ask(io: Io, { call, reason, plugin, signal }: Parameters<Approver
       if (/^no? /.test(said)) return { answer: 'denied', note: said.replace(/^no? +/, '') }
     }
   } catch (error) {
-    if (signal.aborted || (error as NodeJS.ErrnoException).code === 'ABORT_ERR') return undefined
+    if (signal.aborted) return undefined
+    if ((error as NodeJS.ErrnoException).code === 'ABORT_ERR') return { answer: 'denied' }      // Ctrl-D: a person was asked, and left
     throw error
   } finally { lines.close() }
 }
