@@ -81,14 +81,16 @@ async function printLines(handle: RunHandle, io: Io): Promise<RunResult> {
 export async function printText(handle: RunHandle, io: Io, account = false): Promise<RunResult> {
   const live = io.stdout.isTTY === true && !io.globals.quiet
   let open = false                                          // the cursor stands behind streamed text
+  let beside = false                                        // the last reply went on with calls, so its text is no answer
   const close = () => { if (open) io.stdout.write('\n'); open = false }
   for await (const event of handle.events) {
+    if (event.type === 'message' && event.role === 'assistant') beside = (event.toolCalls?.length ?? 0) > 0
     if (live && event.type === 'delta' && event.kind === 'text') { io.stdout.write(printable(event.text)); open = true }
     else if (event.type !== 'delta') { close(); tell(event, io, live, account) }
   }
   close()
   const result = await handle.result
-  if (!live && result.text !== '') io.say(printable(result.text))
+  if (!live && !beside && result.text !== '') io.say(printable(result.text))
   if (result.message !== undefined) io.stderr.write(`${io.paintNote(result.reason === 'completed' ? 'yellow' : 'red', `hx: ${printable(result.message)}`)}\n`)
   return result
 }

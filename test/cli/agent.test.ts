@@ -134,6 +134,11 @@ describe('hx agent, from the shell', () => {
     await agent(['summarise', 'this'], { input: 'line one\nline two\n' })
     expect(model.requests[0]!.body.messages[1].content).toBe('summarise this\n\nline one\nline two')
   })
+  it('prints text beside calls on stderr, once, also when the turn ends there', async () => {
+    const { agent } = await withModel([{ text: 'I will look.', toolCalls: [{ name: 'glob', arguments: { pattern: '*' } }] }])
+    const { code, stdout, stderr } = await agent(['--max-steps', '1', 'look'])
+    expect([code, stdout, stderr.match(/I will look\./g)]).toEqual([1, '', ['I will look.']])
+  })
   it('prints a usage line without a task', async () => {
     const { code, stderr } = await place().hx(['agent'])
     expect(code).toBe(2)
