@@ -94,7 +94,8 @@ export class Pending {
       return
     }
     frame.slow = true
-    frame.parent?.report({ level: 'warn', plugin: handler.owner.id, hook: handler.hook, what: 'slow', message: `plugin "${handler.owner.id}": its handler of "${handler.hook}" still runs after ${Math.round(spent)} ms` })
+    const level = limit === Infinity ? 'info' : 'warn'        // around may take its time: a retry waits, a cache fetches
+    frame.parent?.report({ level, plugin: handler.owner.id, hook: handler.hook, what: 'slow', message: `plugin "${handler.owner.id}": its handler of "${handler.hook}" still runs after ${Math.round(spent)} ms` })
   }
   #expire(which: (frame: Frame) => boolean, why: string): void {
     for (const frame of this.#frames.copy()) if (which(frame)) this.#end(frame, new Ended(why))

@@ -5,7 +5,7 @@ import { messageOf } from '../errors.js'
 
 export interface FlatError { readonly name: string; readonly message: string; readonly stack?: string | undefined }
 export interface Report {
-  readonly level: 'warn' | 'error'
+  readonly level: 'info' | 'warn' | 'error'
   readonly plugin: string
   readonly hook: string
   readonly what: 'failed' | 'timed out' | 'slow' | 'unmatched' | 'misfit'

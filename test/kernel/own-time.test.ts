@@ -74,6 +74,12 @@ describe('own time', () => {
     await hooks.dispatch('agent/turn-start', payloads.turn())
     expect(reports).toMatchObject([{ plugin: 'a', what: 'slow', level: 'warn', message: expect.stringMatching(/plugin "a": its handler of "agent\/turn-start" still runs after 1\d\d\d ms/) }])
   })
+  it('of an around handler, which has no limit, is named without a warning', async () => {
+    const { hooks, plugin, reports } = testHooks()
+    plugin('retry').on('agent/tool-use', async (_, next) => { await sleep(1200); return next() })
+    await hooks.dispatch('agent/tool-use', payloads.call(), { inner: () => ({ content: 'ran', isError: false }) })
+    expect(reports).toMatchObject([{ plugin: 'retry', what: 'slow', level: 'info' }])
+  })
   it('can’t end a handler that never awaits, but says that it held everything up', async () => {
     const { hooks, plugin, reports } = testHooks()
     const busy = (ms: number) => { const end = performance.now() + ms; while (performance.now() < end); }
