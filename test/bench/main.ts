@@ -7,6 +7,7 @@ import type { Row } from './row.js'
 const BENCHES: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
   dispatch: async () => (await import('./dispatch.js')).benchDispatch,
   start: async () => (await import('./start.js')).benchStart,
+  reload: async () => (await import('./reload.js')).benchReload,
 }
 const args = process.argv.slice(2)
 const json = args.includes('--json')
