@@ -26,7 +26,7 @@ export const CODES = {
   session_busy: { exit: 1, about: 'another process or turn writes this session' },
   session_archived: { exit: 3, about: 'the session is archived and takes no further step' },
   session_damaged: { exit: 1, about: 'the session file can not be read' },
-  storage_failed: { exit: 1, about: 'the session log could not be written: disk full or read-only' },
+  storage_failed: { exit: 1, about: 'something could not be written: disk full, read-only, or not yours' },
   outside_workspace: { exit: 1, about: 'a path lies outside the workspace' },
   protected_path: { exit: 1, about: 'a path that tools never reach' },
   model_failed: { exit: 1, about: 'the model endpoint failed' },

@@ -59,7 +59,7 @@ export class Io {
 
   /** Says what went wrong, once, and gives the exit code. */
   fail(error: unknown): number {
-    const known = error instanceof HarnessError ? error : undefined
+    const known = error instanceof HarnessError ? error : ofSystem(error)
     const { file, line, column } = known?.place ?? {}
     if (this.json) this.line({ type: 'error', code: known?.code ?? 'internal', message: messageOf(error), file, line, column })
     else {
@@ -76,6 +76,11 @@ export class Io {
   }
 }
 
+/** What the file system refused is no mistake of the host: the disk is full or read-only, a folder belongs to somebody else. */
+function ofSystem(error: unknown): HarnessError | undefined {
+  const { syscall, path } = (error ?? {}) as NodeJS.ErrnoException
+  return syscall === undefined || path === undefined ? undefined : new HarnessError('storage_failed', messageOf(error), { cause: error })
+}
 function realFolder(dir: string | undefined): string {
   let path: string
   try { path = realpathSync(resolve(dir ?? '')) } catch (error) { throw new HarnessError('usage', `${dir === undefined ? 'the current folder' : `the folder "${dir}"`} does not exist`, { cause: error }) }

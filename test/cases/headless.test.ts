@@ -51,6 +51,7 @@ describe('a home that can not be used', () => {
     expect(ended.map(({ code }) => code)).toEqual([1, 0, 1, 1, 2])
     expect(ended.filter(({ stderr }) => /\n\s+at |ENOENT.*uv_cwd/.test(stderr))).toEqual([])
     expect((await here.hx(['agent', '--offline', '--ephemeral', '--without', 'audit', 'hello'], { env })).code).toBe(0)
+    expect(await here.hx(['start', '--json'], { env })).toMatchObject({ code: 1, stdout: expect.stringContaining('"code":"storage_failed"') })
   })
 })
 
