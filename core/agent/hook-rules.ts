@@ -84,13 +84,24 @@ const reasoned: Reader = ({ kind, reason }) => {
 type Asking = { readonly messages: readonly Message[] }
 const keepMessages: Reader = ({ kind, messages }, payload: Asking, base: Asking | undefined, plugin) => ({ kind, messages: toMessages(messages, (base ?? payload).messages, plugin, kind) })
 
-const enterStep: Reader = (own, payload: Asking, base: (Asking & { readonly compact?: unknown }) | undefined, plugin) => {
-  const compact = own.compact === undefined || own.compact === base?.compact ? base?.compact : toCompact(own.compact, plugin)
+const enterStep: Reader = (own, payload: Asking & { readonly session: Asking }, base: (Asking & { readonly compact?: unknown }) | undefined, plugin) => {
+  const compact = own.compact === undefined || own.compact === base?.compact ? base?.compact : toCompact(own.compact, payload.session.messages, plugin)
   return { ...keepMessages(own, payload, base, plugin), ...(compact !== undefined && { compact }) }
 }
-function toCompact(value: unknown, plugin: string): object {
+function toCompact(value: unknown, session: readonly Message[], plugin: string): object {
   if (!isObject(value) || !Number.isInteger(value.through) || Number(value.through) < 1 || !Array.isArray(value.messages) || !only(value, ['through', 'messages'])) throw new Wrong(`compact is {through: the seq of the last message to replace, messages}, received ${show(value)}`)
-  return { through: value.through, messages: value.messages.map(message => toMessage(message, plugin)) }
+  return { through: value.through, messages: toSummary(value.messages, session, plugin) }
+}
+/** In a summary, messages of the session (in their order) stay what they are, calls and sources too; of a tool's result the content may be another. The rest is the plugin's own. */
+function toSummary(values: readonly unknown[], session: readonly Message[], plugin: string): readonly Message[] {
+  let from = 0
+  return values.map(value => {
+    const result = isObject(value) && value.role === 'tool'
+    const place = session.findIndex((old, index) => index >= from && (result ? old.role === 'tool' && old.toolCallId === value.toolCallId : isDeepStrictEqual(old, value)))
+    if (place < 0) return toMessage(value, plugin)
+    from = place + 1
+    return result ? { ...session[place]!, content: toMessage({ role: 'user', content: value.content }, plugin).content } : session[place]!
+  })
 }
 
 interface Sending { readonly model: string; readonly options: Fields; readonly tools: readonly string[] }

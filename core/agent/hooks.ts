@@ -20,6 +20,7 @@ export interface Base {
 // ---- decisions
 export type Reject = { readonly kind: 'reject'; readonly reason: string }
 export type Accept = { readonly kind: 'accept'; readonly messages: readonly MessageInput[] }
+/** Everything up to the event `through` gives way to `messages`. Those of `session.messages` may be among them as they are, tool calls and all; of a tool's result the content may be another. */
 export type Compact = { readonly through: number; readonly messages: readonly MessageInput[] }
 export type Enter = { readonly kind: 'enter'; readonly messages: readonly MessageInput[]; readonly compact?: Compact | undefined }
 export type Send = { readonly kind: 'send'; readonly model?: string | undefined; readonly options?: RequestOptions | undefined; readonly tools?: readonly string[] | undefined }

@@ -101,8 +101,8 @@ async function compactLog(turn: Turn, { through, messages }: NonNullable<Extract
     return
   }
   const tokens = () => session.messages().reduce((sum, message) => sum + estimateTokens(message), 0)
-  const before = tokens()
-  session.append({ type: 'compaction', ...turn.at, through, messages, source: messages[0]?.source ?? { kind: 'plugin', id: plugin } })
+  const before = tokens(), first = messages[0]?.source
+  session.append({ type: 'compaction', ...turn.at, through, messages, source: first?.kind === 'plugin' ? first : { kind: 'plugin', id: plugin } })
   await turn.tell('agent/compacted', { through, before, after: tokens() })
 }
 
