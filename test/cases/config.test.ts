@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../core/loader/config.js'
 import { editConfig, setEnabled } from '../../core/loader/config-edit.js'
 import { folder } from '../support/folder.js'
-import { place } from '../support/hx.js'
+import { place, until } from '../support/hx.js'
 
 const TELLS = `import { type Context } from 'harnessx'
 export const name = 'tells'
@@ -61,5 +61,25 @@ describe('a config file as editors of all kinds write it', () => {
     expect([checked.code, checked.stdout + checked.stderr]).toEqual([2, expect.stringContaining('harness.config.yaml is not UTF-8; save it as UTF-8 in your editor')])
     await expect(editConfig(file, setEnabled('audit', false))).rejects.toMatchObject({ code: 'config_invalid' })
     expect(readFileSync(file).equals(bytes)).toBe(true)
+  })
+})
+
+describe('a config that is broken while the daemon runs', () => {
+  it('changes nothing, says why, and is in force again with the fix', async () => {
+    const text = 'plugins:\n  - tool-fs\n  - model-offline\n'
+    const here = place({ 'harness.config.yaml': text, 'README.md': '# Demo\n' })
+    const daemon = here.start(['start', '--foreground', '--trust'])
+    await until(() => daemon.output().stderr.includes('listens on'))
+    const config = async () => (JSON.parse((await here.hx(['status', '--json'])).stdout) as { config: { state: string; problem?: string } }).config
+    for (const [broken, says] of [['plugins:\n\t- tool-fs\n', /2:1 tabs are not allowed/], ['plugins:\n  - name tool-fs\n    x: y\n', /harness\.config\.yaml:\d/], ['', /1:1 the file is empty/], ['plugins: [tool-fs, tool-fs]\n', /the id "tool-fs" stands here and in line 1/]] as const) {
+      here.write('harness.config.yaml', broken)
+      await until(async () => says.test((await config()).problem ?? ''))
+      expect(await config()).toMatchObject({ state: 'rejected' })
+      expect((await here.hx(['agent', '--offline', 'Read README.md'])).stdout).toContain('"Demo"')
+    }
+    here.write('harness.config.yaml', `# mended\n${text}`)
+    await until(async () => (await config()).state === 'in force')
+    daemon.child.kill('SIGTERM')
+    expect((await daemon.ended).code).toBe(0)
   })
 })
