@@ -12,7 +12,7 @@ export async function status(io: Io): Promise<number> {
   const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MB`
   io.say([
     `${io.paint('green', 'running')}  pid ${now.pid}, version ${now.version}, for ${elapsed(now.uptimeMs)}`,
-    `config   ${now.config.path}: ${now.config.state === 'in force' ? 'in force' : io.paint('red', `the last edit was rejected, the one before is in force: ${now.config.problem}`)}`,
+    `config   ${now.config.path}: ${now.config.state === 'in force' ? 'in force' : io.paint('red', `the last edit was rejected: ${now.config.problem}`)}`,
     `plugins  ${now.plugins} active, ${now.reloads} reloads`,
     `sessions ${now.sessions} running`,
     `memory   ${megabytes(now.rssBytes)} resident, ${megabytes(now.heapBytes)} heap; event loop p99 ${elapsed(now.loopDelayP99Ms)}`,
