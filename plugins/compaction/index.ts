@@ -1,0 +1,104 @@
+/**
+ * Shows how to replace old messages: when a conversation has grown long, its old turns give way to a summary that the model itself writes. `/compact` asks for it at once.
+ * The summary is logged with this plugin as its source, and the turns it replaces stay in the log.
+ * Invariants: cut at borders of turns only, so calls keep their answers; one try a turn, and a failure costs the summary, never the turn.
+ */
+import { duration, messageOf, send, z, type Context, type SessionEvent, type SessionView } from 'harnessx'
+import { cutOf, type Cut } from './cut.js'
+import { Meter, tokensOf } from './meter.js'
+import { SYSTEM, task } from './task.js'
+
+export const name = 'compaction'
+export const Config = z.strictObject({
+  /** A request that would have more tokens is preceded by a summary. */
+  above: z.int().min(1000).default(100_000),
+  /** Of the newest turns, those stay that have no more tokens together. The running turn always stays. */
+  keep: z.int().min(0).default(20_000),
+  /** Writes the summary: `<id>/<model>` or `<id>`. Left out: the model of the session. */
+  model: z.string().min(1).optional(),
+  /** For writing the summary. */
+  timeout: duration.refine(ms => ms > 0 && ms <= 3_600_000, 'must be more than 0 and at most 1h').prefault('2m'),
+})
+type Config = z.infer<typeof Config>
+
+/** Beyond the model's own limit, the handler has this long. */
+const SLACK_MS = 5000
+
+export function apply(ctx: Context, config: Config) {
+  const meter = new Meter()
+  /** Sessions whose next step is to be preceded by a summary, with what to heed. */
+  const wanted = (ctx.state['wanted'] ??= new Map()) as Map<string, string>
+  /** Turns in which there is nothing more to try. */
+  const tried = new Map<string, number>()
+  /** Tasks that a model works on. */
+  const tasks = new Set<string>()
+  const isTask = ({ messages }: SessionView) => tasks.size > 0 && messages.some(message => message.content.length === 1 && tasks.has(String(message.content[0]!['text'])))
+
+  ctx.commands.register({
+    name: 'compact', description: 'Replaces the conversation so far by a summary, before the next step; "/compact WORDS" says what to heed.',
+    run: (args, { session }) => {
+      wanted.set(session, args.trim())
+      return 'The conversation so far is summarised before the next step.'
+    },
+  })
+
+  ctx.on('agent/pre-step', async ({ session, turn, messages, signal }, next) => {
+    const decision = await next()
+    const focus = wanted.get(session.id)
+    if (decision.kind === 'reject' || decision.compact || tried.get(session.id) === turn || messages.some(({ content }) => tasks.has(String(content[0]?.['text'])))) return
+    const size = meter.measure(session) + tokensOf(decision.messages)
+    if (focus === undefined && size <= config.above) return
+    tried.set(session.id, turn)
+    wanted.delete(session.id)
+    try {
+      const cut = cutOf((await ctx.sessions.read(session.id)).events, session.messages, focus === undefined ? config.keep : 0)
+      if (!cut) {
+        ctx.logger.warn(`session "${session.id}" has about ${size} tokens, and no turn that is over and not summarised yet; it goes on as it is`)
+        return
+      }
+      const summary = await write(session, cut, focus, signal)
+      ctx.logger.info(`${cut.messages.length} messages of session "${session.id}", which has about ${size} tokens, give way to a summary`)
+      return { ...decision, compact: { through: cut.through, messages: [`Summary of the conversation so far, in place of its ${cut.messages.length} messages:\n\n${summary}`] } }
+    } catch (error) {
+      if (!signal.aborted) ctx.logger.error(`session "${session.id}" has about ${size} tokens and could not be summarised, so it goes on as it is: ${messageOf(error)}`)
+      return
+    }
+  }, { timeout: config.timeout + SLACK_MS })
+
+  /** A model reads the old turns, in a session of its own without tools. */
+  async function write(session: SessionView, { messages }: Cut, focus: string | undefined, signal: AbortSignal): Promise<string> {
+    const prompt = task(messages, focus, config.above * 3)                  // three characters of four: the task has to fit where the conversation did
+    tasks.add(prompt)
+    try {
+      const run = await ctx.agents.run({
+        prompt, ephemeral: true, maxSteps: 1, cwd: session.cwd, model: config.model ?? meter.modelOf(session.id),
+        source: { kind: 'plugin', id: ctx.id }, parent: { session: session.id, depth: session.depth },
+        signal: AbortSignal.any([signal, ctx.signal, AbortSignal.timeout(config.timeout)]),
+      })
+      const { reason, text, message } = await run.result
+      if (reason !== 'completed') throw new Error(message ?? `the turn ended ${reason}`)
+      if (text.trim() === '') throw new Error('the model wrote nothing')
+      return text.trim()
+    } finally { tasks.delete(prompt) }
+  }
+  ctx.on('agent/system-prompt', async ({ session }, next) => {
+    if (!isTask(session)) return
+    await next()
+    return [{ id: ctx.id, text: SYSTEM }]
+  })
+  ctx.on('agent/pre-request', ({ session }) => { if (isTask(session)) return send({ tools: [] }) })
+
+  ctx.on('agent/request', async ({ session, model }, next) => { meter.sent(session, model, (await next()).usage) })
+  ctx.on('agent/session-start', async ({ session, source }) => {
+    if (source !== 'new') meter.resumed(session, await eventsOf(session.id))
+  })
+  ctx.on('agent/compacted', ({ session }) => { meter.forget(session.id) })
+  ctx.on('agent/session-end', ({ session }) => {
+    meter.forget(session.id)
+    tried.delete(session.id)
+    wanted.delete(session.id)
+  })
+  /** A session that is kept in memory only can't be read, nor was it resumed. */
+  const eventsOf = (id: string): Promise<readonly SessionEvent[]> => ctx.sessions.read(id).then(({ events }) => events, () => [])
+}
+
