@@ -6,10 +6,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { dirname, join } from 'node:path'
 import { createAgent, type Agent } from './agent/agent.js'
+import type { Follower } from './agent/agents.js'
 import { FileSessionStore } from './agent/session-store-file.js'
 import { MemorySessionStore } from './agent/session-store-memory.js'
 import type { Approver, CommandsService, Mode, Model, ModelInfo, Run, ToolInfo } from './agent/services.js'
-import type { SessionStore, SessionSummary } from './agent/session-events.js'
+import type { SessionEvent, SessionStore, SessionSummary } from './agent/session-events.js'
 import { Workspace } from './agent/workspace.js'
 import * as api from './api.js'
 import { at, HarnessError, messageOf, type Place } from './errors.js'
@@ -55,6 +56,8 @@ export interface RunOrder {
   readonly maxSteps?: number | undefined
   readonly mode?: Mode | undefined
   readonly ephemeral?: boolean | undefined
+  /** Refuse instead of waiting behind a turn of the session that runs. */
+  readonly ifIdle?: boolean | undefined
 }
 export interface ConfigStatus { readonly path: string; readonly state: 'in force' | 'rejected'; readonly problem?: string | undefined }
 /** Times in milliseconds; `plugins` and `sessions` count what is active. */
@@ -146,6 +149,15 @@ export class App {
   run(order: RunOrder, approver?: Approver): Promise<Run> { return this.#agent.agents.run({ ...order, approver }) }
   abort(session: string, reason: string): boolean { return this.#agent.agents.abort(session, reason) }
   running(): readonly string[] { return this.#agent.agents.list().map(({ session }) => session) }
+  /** Turns that run or wait. */
+  turns(): number { return this.#agent.agents.list().reduce((all, { queued }) => all + 1 + queued, 0) }
+  isBusy(session: string): boolean { return this.#agent.agents.isBusy(session) }
+  follow(session: string, follower: Follower): () => void { return this.#agent.agents.follow(session, follower) }
+  /** The log of a session so far; of one that is open, from memory. */
+  events(session: string): Promise<readonly SessionEvent[]> { return this.#agent.agents.read(session) }
+  archive(session: string): Promise<void> { return this.#agent.agents.archive(session) }
+  /** A model key or another variable as plugins are given it. */
+  key(name: string): string | undefined { return this.#config.env[name] }
   plugins(): readonly PluginInfo[] { return this.#host.list() }
   hooks(): readonly HookInfo[] { return this.#kernel.hooks.list() }
   tools(): readonly ToolInfo[] { return this.#agent.tools.list() }

@@ -33,6 +33,7 @@ export const CODES = {
   aborted: { exit: 130, about: 'somebody stopped it' },
   daemon_missing: { exit: 1, about: 'no daemon is running for this config' },
   daemon_running: { exit: 0, about: 'a daemon already runs for this config' },
+  daemon_busy: { exit: 1, about: 'the daemon has too many turns, or is about to stop' },
   protocol_mismatch: { exit: 1, about: 'client and daemon speak different versions' },
   internal: { exit: 1, about: 'a mistake of the host itself; please report it' },
 } as const satisfies Record<string, { exit: number; about: string }>

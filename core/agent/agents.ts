@@ -8,9 +8,9 @@ import { within } from '../kernel/limits.js'
 import { HarnessError, messageOf, show } from '../errors.js'
 import { Lane, TurnActivity, type Closed, type Opened, type Order } from './lane.js'
 import { nameOf } from './models.js'
-import type { AgentsService, Run, RunInput } from './services.js'
+import type { AgentsService, Run, RunEvent, RunInput } from './services.js'
 import { Session } from './session.js'
-import type { SessionHeader, SessionStore, SessionWriter } from './session-events.js'
+import type { SessionEvent, SessionHeader, SessionStore, SessionWriter } from './session-events.js'
 import { newSessionId } from './session-id.js'
 import { Halt, type Ports } from './turn.js'
 import type { Mode } from './vocabulary.js'
@@ -21,6 +21,13 @@ export interface AgentsOptions {
   readonly memoryStore: SessionStore
   /** Workspace of a new session when its caller names none. */
   readonly cwd?: string | undefined
+}
+
+/** Is told of what happens in one session, whoever caused it. */
+export interface Follower {
+  push(event: RunEvent): void
+  /** No turn runs or waits any more. */
+  rest(): void
 }
 
 /** Sessions without a turn stay open this long, and so many of them at most: each holds a file and a lock. */
@@ -39,6 +46,7 @@ export class Agents implements AgentsService {
   readonly #busy = new Map<string, Lane>()
   /** Open sessions that are kept in memory only. */
   readonly #ephemeral = new Set<string>()
+  readonly #followers = new Map<string, Set<Follower>>()
   #stopped = false
 
   constructor(ports: Ports, options: AgentsOptions) {
@@ -56,12 +64,28 @@ export class Agents implements AgentsService {
         if (!lane.busy) await this.#close(lane, 'closed')              // it was opened for nothing
         throw new HarnessError('session_archived', `session "${lane.session.id}" is archived and takes no further prompt; start a new one`)
       }
+      if (input.ifIdle && lane.busy) throw new HarnessError('session_busy', `session "${lane.session.id}": a turn runs; without --if-idle the prompt waits for its end`)
       return this.#start(lane, order)
     }
   }
   list(): ReturnType<AgentsService['list']> { return [...this.#busy.values()].map(lane => lane.status) }
   abort(session: string, reason = 'stopped by the user'): boolean {
     return this.#busy.get(session)?.abort(new Halt('aborted', reason)) ?? false
+  }
+  /** Follows a session, open or not, from here on; what is returned ends that. */
+  follow(session: string, follower: Follower): () => void {
+    const followers = this.#followers.get(session) ?? new Set()
+    this.#followers.set(session, followers.add(follower))
+    return () => {
+      followers.delete(follower)
+      if (followers.size === 0 && this.#followers.get(session) === followers) this.#followers.delete(session)
+    }
+  }
+  isBusy(session: string): boolean { return this.#busy.has(session) }
+  /** Everything in the log of a session so far. */
+  async read(session: string): Promise<readonly SessionEvent[]> {
+    const lane = await this.#lanes.get(session)?.catch(() => undefined)      // the store says what is wrong with it
+    return lane ? [...lane.session.events] : (await this.#storeOf(this.#ephemeral.has(session)).read(session)).events
   }
   /** The session's folder for full outputs, there or not. */
   outputPath(session: string): string { return this.#storeOf(this.#ephemeral.has(session)).outputPath(session) }
@@ -130,6 +154,7 @@ export class Agents implements AgentsService {
   #rest(lane: Lane): void {
     if (lane.busy) return
     this.#busy.delete(lane.session.id)
+    for (const follower of this.#followers.get(lane.session.id) ?? []) follower.rest()
     if (lane.closing) return
     this.#resting.set(lane, setTimeout(() => { void this.#close(lane, 'closed') }, REST_MS).unref())
     if (this.#resting.size > MAX_RESTING) for (const [longest] of this.#resting) { void this.#close(longest, 'closed'); break }
@@ -153,7 +178,10 @@ export class Agents implements AgentsService {
     const writer = await store.open(id)
     return this.#openLane(store, writer, isFreshFork(writer) ? 'fork' : 'resume')
   }
-  #openLane(store: SessionStore, writer: SessionWriter, opened: Opened): Lane { return new Lane(this.#ports, new Session(writer, () => store.outputDir(writer.id)), opened) }
+  #openLane(store: SessionStore, writer: SessionWriter, opened: Opened): Lane {
+    const tell = (event: RunEvent) => { for (const follower of this.#followers.get(writer.id) ?? []) follower.push(event) }
+    return new Lane(this.#ports, new Session(writer, () => store.outputDir(writer.id)), opened, tell)
+  }
   /** The lane of a session, opened by whoever is first; one that is closing is waited for and opened again. */
   #open(id: string, open: () => Promise<Lane>): Promise<Lane> {
     const there = this.#lanes.get(id)

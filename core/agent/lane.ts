@@ -12,7 +12,7 @@ import { messageOf } from '../errors.js'
 import { onAbort } from './abort.js'
 import { runTurn } from './loop.js'
 import { RunStream } from './run-stream.js'
-import type { Run, RunResult } from './services.js'
+import type { Run, RunEvent, RunResult } from './services.js'
 import type { Session } from './session.js'
 import type { Person } from './approvals.js'
 import { Halt, type Ports, type TurnInput } from './turn.js'
@@ -39,6 +39,7 @@ export class Lane {
   readonly session: Session
   readonly #ports: Ports
   readonly #opened: Opened
+  readonly #tell: (event: RunEvent) => void
   /** Its payloads outside of turns carry this signal. */
   readonly #controller = new AbortController()
   /** The turn that runs, and those that wait. */
@@ -48,10 +49,13 @@ export class Lane {
   #step = 0
   #closing: Promise<void> | undefined
 
-  constructor(ports: Ports, session: Session, opened: Opened) {
+  /** `tell` hears of everything that happens in the session, whichever turn it belongs to. */
+  constructor(ports: Ports, session: Session, opened: Opened, tell: (event: RunEvent) => void = () => {}) {
     this.#ports = ports
     this.session = session
     this.#opened = opened
+    this.#tell = tell
+    session.onEvent = tell
   }
 
   get busy(): boolean { return this.#jobs.length > 0 }
@@ -88,16 +92,20 @@ export class Lane {
     const { session } = this, { order, stream, controller } = job
     const off = order.signal && onAbort(order.signal, () => { controller.abort(new Halt('aborted', `stopped by its caller: ${messageOf(order.signal?.reason)}`)) })
     const left = this.#ports.approvals.attend(session.id, order)
+    const emit = (event: RunEvent) => {
+      stream.push(event)
+      this.#tell(event)
+    }
     session.mode = order.mode
     session.onEvent = event => {
       if ('step' in event) this.#step = event.step
-      stream.push(event)
+      emit(event)
     }
     try {
       await this.#begin()
-      return await runTurn(this.#ports, session, { ...order, signal: controller.signal, emit: event => { stream.push(event) } })
+      return await runTurn(this.#ports, session, { ...order, signal: controller.signal, emit })
     } finally {
-      session.onEvent = undefined
+      session.onEvent = this.#tell
       left()
       off?.()
       leave(job.activity)
@@ -108,16 +116,16 @@ export class Lane {
   async #begin(): Promise<void> {
     if (this.#begun) return
     this.#begun = true
-    await this.#tell('agent/session-start', { source: this.#opened })
+    await this.#dispatch('agent/session-start', { source: this.#opened })
   }
   async #close(reason: Closed): Promise<void> {
     await this.idle()
-    if (this.#begun) await this.#tell('agent/session-end', { reason })
+    if (this.#begun) await this.#dispatch('agent/session-end', { reason })
     this.#controller.abort(new Halt('aborted', `the session is closed (${reason})`))
     this.#ports.approvals.forget(this.session.id)
     await this.session.close()
   }
-  async #tell<K extends 'agent/session-start' | 'agent/session-end'>(hook: K, more: Omit<Payload<K>, 'session' | 'turn' | 'step' | 'signal'>): Promise<void> {
+  async #dispatch<K extends 'agent/session-start' | 'agent/session-end'>(hook: K, more: Omit<Payload<K>, 'session' | 'turn' | 'step' | 'signal'>): Promise<void> {
     const base = { session: this.session.view(), turn: 0, step: 0, signal: this.#controller.signal }
     await this.#ports.hooks.dispatch(hook, { ...base, ...more } as unknown as Payload<K>)
   }

@@ -100,6 +100,8 @@ export interface RunInput {
   readonly mode?: Mode | undefined
   /** Keep the session in memory only. */
   readonly ephemeral?: boolean | undefined
+  /** Refuse (`session_busy`) instead of waiting behind a turn of the session that runs. */
+  readonly ifIdle?: boolean | undefined
   readonly source?: Source | undefined
   /** The session and depth that started this one (subagents). */
   readonly parent?: { readonly session: string; readonly depth: number } | undefined

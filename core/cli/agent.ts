@@ -4,7 +4,7 @@
 import { HarnessError } from '../errors.js'
 import { textOf } from '../agent/vocabulary.js'
 import type { Mode, RunEvent, RunResult } from '../agent/services.js'
-import type { Client, RunHandle } from './client.js'
+import type { Client, DaemonClient, OwnClient, RunHandle, RunOrder } from './client.js'
 import { connect } from './connect.js'
 import type { Io } from './io.js'
 import { readTask, terminalApprover } from './prompt.js'
@@ -21,6 +21,8 @@ interface Options {
   yes?: boolean
   offline?: boolean
   ephemeral?: boolean
+  detach?: boolean
+  ifIdle?: boolean
   plugin: string[]
   without: string[]
   safe?: boolean
@@ -30,17 +32,20 @@ export async function agent(io: Io, words: readonly string[], options: Options):
   if (options.session !== undefined && options.continue) throw new HarnessError('usage', '--session and --continue exclude each other')
   if (options.offline && options.model !== undefined) throw new HarnessError('usage', '--offline and --model exclude each other')
   if (options.yes && options.mode !== undefined && options.mode !== 'yes') throw new HarnessError('usage', `--yes is short for --mode yes; it excludes --mode ${options.mode}`)
+  if (options.detach && options.ephemeral) throw new HarnessError('usage', '--detach and --ephemeral exclude each other: nobody could read what came of it')
   const prompt = await readTask(words, io)
   const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })
   const signals = onSignals()
   try {
     const session = options.session !== undefined ? await sessionOf(client, options.session, io) : options.continue ? await lastSession(client, io.cwd) : undefined
     if (signals.code !== undefined) return signals.code
-    const handle = await client.run({
+    const order = {
       prompt, session, cwd: io.cwd,
       model: options.offline ? 'offline' : options.model,
-      maxSteps: options.maxSteps, mode: options.yes ? 'yes' : options.mode, ephemeral: options.ephemeral,
-    }, io.interactive ? terminalApprover(io) : undefined)
+      maxSteps: options.maxSteps, mode: options.yes ? 'yes' : options.mode, ephemeral: options.ephemeral, ifIdle: options.ifIdle,
+    }
+    if (options.detach) return await detached(io, client, order)
+    const handle = await client.run(order, io.interactive ? terminalApprover(io) : undefined)
     signals.first = name => { handle.abort(`stopped by ${name}`) }
     const result = io.json ? await printLines(handle, io) : await printText(handle, io, client.where === 'daemon')
     return signals.code ?? exitOf(result)
@@ -48,6 +53,18 @@ export async function agent(io: Io, words: readonly string[], options: Options):
     await client.close()
     signals.off()
   }
+}
+
+/** Prints the session and leaves; the daemon goes on. */
+async function detached(io: Io, client: OwnClient | DaemonClient, order: RunOrder): Promise<number> {
+  if (client.where !== 'daemon') throw new HarnessError('daemon_missing', '--detach needs a daemon that goes on with the turn; start one with "hx start"')
+  const session = await client.start(order)
+  if (io.json) io.line({ session })
+  else {
+    io.say(session)
+    io.note(`hx: the turn runs in the daemon; follow it with: hx attach ${session}`)
+  }
+  return 0
 }
 
 /** The first that applies of 3 (refused), 1 (not done), 0. */
@@ -69,7 +86,7 @@ async function lastSession(client: Client, cwd: string): Promise<string> {
   throw new HarnessError('session_missing', `there is no session in ${cwd} to continue; leave out --continue to begin one`)
 }
 
-async function printLines(handle: RunHandle, io: Io): Promise<RunResult> {
+export async function printLines(handle: RunHandle, io: Io): Promise<RunResult> {
   for await (const event of handle.events) if ('seq' in event) io.line(event)
   return handle.result
 }

@@ -2,12 +2,13 @@
  * What a command talks to: the same questions and answers, whether a daemon or this very process hosts the agent.
  * Types only. In process: in-process.ts. Over the socket: socket-client.ts.
  */
-import type { Approver, CommandsService, HookInfo, ModelInfo, RunEvent, RunResult, ToolInfo } from '../agent/services.js'
+import type { ApprovalAnswer, Approver, CommandsService, HookInfo, ModelInfo, RunEvent, RunResult, ToolInfo } from '../agent/services.js'
 import type { SessionEvent, SessionProblem, SessionSummary } from '../agent/session-events.js'
 import type { RunOrder, Status } from '../app.js'
+import type { Ask } from '../daemon/asks.js'
 import type { PluginInfo, ReloadReport } from '../loader/host.js'
 
-export type { ReloadReport, RunOrder, Status }
+export type { Ask, ReloadReport, RunOrder, Status }
 
 export interface RunHandle {
   readonly session: string
@@ -30,7 +31,25 @@ export interface Client {
   /** Reads the config again; with ids, loads these plugins anew even when their files did not change. */
   reload(ids?: readonly string[]): Promise<ReloadReport>
   /** Ends the host, after this answer. */
-  stop(): Promise<void>
+  stop(): Promise<unknown>
   /** Lets go of the host: a daemon goes on, this process's own ends. */
   close(): Promise<void>
+}
+/** This process hosts the agent itself, for the length of the command. */
+export interface OwnClient extends Client { readonly where: 'in-process' }
+/** What only a daemon can be asked. */
+export interface DaemonClient extends Client {
+  readonly where: 'daemon'
+  /** Starts a turn that nobody follows; its asks wait for `answer`. */
+  start(order: RunOrder): Promise<string>
+  /** The last turn of a session from its begin, or all lines behind a `seq`, then what happens; to the end of its turns, or for ever. */
+  attach(session: string, from: { readonly after: number | 'turn'; readonly forever?: boolean | undefined }, approver?: Approver): Promise<RunHandle>
+  abort(session: string, reason: string): Promise<boolean>
+  archive(session: string): Promise<void>
+  /** Asks that wait for an answer. */
+  approvals(): Promise<readonly Ask[]>
+  /** `unknown_id` when it was answered already, or withdrawn. */
+  answer(id: string, answer: ApprovalAnswer): Promise<void>
+  /** Ends the daemon; with `wait`, once its turns have ended. Resolves, before that, with how many there are. */
+  stop(wait?: boolean): Promise<number>
 }

@@ -10,7 +10,7 @@ import { locate, shipped, type Located } from '../loader/locate.js'
 import { either, trustAll, trustFolders, type Trust } from '../loader/trust.js'
 import { places, type Places } from '../places.js'
 import type { SessionStore } from '../agent/session-events.js'
-import type { Client } from './client.js'
+import type { Client, DaemonClient, OwnClient } from './client.js'
 import type { Io } from './io.js'
 
 /** How a command changes the host that it runs in; a daemon can not be changed so, and is left alone. */
@@ -33,7 +33,7 @@ export function find(io: Io, safe = false): Found {
   return { places: here, located, cwd, endpoint: endpointOf(here.run, realpathSync(located.file)) }
 }
 
-export async function connect(io: Io, changes: HostChanges = {}): Promise<Client> {
+export async function connect(io: Io, changes: HostChanges = {}): Promise<OwnClient | DaemonClient> {
   const found = find(io, changes.safe)
   const changed = (changes.plugins?.length ?? 0) + (changes.without?.length ?? 0) > 0 || changes.safe === true
   const daemon = changed ? undefined : await daemonOf(found)
@@ -46,15 +46,15 @@ export async function withClient<T>(io: Io, changes: HostChanges, work: (client:
   const client = await connect(io, changes)
   try { return await work(client) } finally { await client.close() }
 }
-/** Where sessions are read: no config and no plugin is needed for that. */
-export async function sessionReader(io: Io): Promise<Pick<SessionStore, 'list' | 'read'>> {
+/** Where sessions are kept: no config and no plugin is needed for that. */
+export async function sessionStore(io: Io): Promise<SessionStore> {
   const { FileSessionStore } = await import('../agent/session-store-file.js')
   return new FileSessionStore({ folder: places(io.env).sessions, report: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
 }
 /** The running daemon of this config, or undefined. */
-export const runningDaemon = (io: Io): Promise<Client | undefined> => daemonOf(find(io))
+export const runningDaemon = (io: Io): Promise<DaemonClient | undefined> => daemonOf(find(io))
 
-async function daemonOf({ endpoint }: Found): Promise<Client | undefined> {
+async function daemonOf({ endpoint }: Found): Promise<DaemonClient | undefined> {
   const { connectDaemon } = await import('./socket-client.js')
   return connectDaemon(endpoint)
 }

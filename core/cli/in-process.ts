@@ -1,9 +1,9 @@
 /** This very process as the host: the answers of an app, in the shape of a client. */
 import type { App } from '../app.js'
 import type { Approver } from '../agent/services.js'
-import type { Client, RunHandle, RunOrder } from './client.js'
+import type { OwnClient, RunHandle, RunOrder } from './client.js'
 
-export function inProcess(app: App): Client {
+export function inProcess(app: App): OwnClient {
   return {
     where: 'in-process',
     async run(order: RunOrder, approver?: Approver): Promise<RunHandle> {

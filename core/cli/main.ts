@@ -29,6 +29,11 @@ const count = (text: string): number => {
   if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('it must be a whole number from 1')
   return value
 }
+const position = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('it must be a seq of the log, or 0')
+  return value
+}
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
 
 const program = new Command('hx')
@@ -57,9 +62,20 @@ does(addCommand(program, 'agent [task...]', 'do one task and end; standard input
   .option('--yes', 'short for --mode yes')
   .option('--offline', 'use the embedded offline model')
   .option('--ephemeral', 'keep nothing of this session')
+  .option('--detach', 'print the session and leave; the daemon goes on')
+  .option('--if-idle', 'fail when a turn of the session runs, instead of waiting for its end')
   .option('--plugin <path>', 'load this plugin as well (repeatable)', collect, [])
   .option('--without <id>', 'leave this plugin out (repeatable)', collect, [])
   .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./agent.js')).agent)
+
+does(addCommand(program, 'attach <session>', 'follow the turn that runs in a session of the daemon, and answer its asks; Ctrl-C leaves it alone')
+  .option('--after <seq>', 'show what is behind this line of the log', position)
+  .option('--follow', 'stay when the turn has ended'), async () => (await import('./attach.js')).attach)
+
+const approvals = does(addCommand(program, 'approvals', 'asks that wait for an answer: list them, allow or deny one'), async () => (await import('./approvals.js')).list)
+does(addCommand(approvals, 'list', 'asks of all sessions of the daemon'), async () => (await import('./approvals.js')).list)
+does(addCommand(approvals, 'allow <id>', 'let this one call run').option('--session', 'and the very same call for the rest of its session'), async () => (await import('./approvals.js')).allow)
+does(addCommand(approvals, 'deny <id> [why...]', 'refuse it, and tell the model why'), async () => (await import('./approvals.js')).deny)
 
 does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched'), async () => (await import('./demo.js')).demo)
 
@@ -78,9 +94,16 @@ does(addCommand(program, 'hooks', 'hooks and their handlers, in order, with figu
 does(addCommand(program, 'tools', 'tools that the model is offered'), async () => (await import('./lists.js')).tools)
 does(addCommand(program, 'models', 'models, and what those that are not ready miss'), async () => (await import('./lists.js')).models)
 
-const sessions = does(addCommand(program, 'sessions', 'sessions: list and read them'), async () => (await import('./sessions.js')).list)
+const sessions = does(addCommand(program, 'sessions', 'sessions: list, read, archive, fork and export them'), async () => (await import('./sessions.js')).list)
 does(addCommand(sessions, 'list', 'sessions, newest first'), async () => (await import('./sessions.js')).list)
 does(addCommand(sessions, 'show <id>', 'one session, readable, or its log lines with --json'), async () => (await import('./sessions.js')).show)
+
+does(addCommand(sessions, 'archive <id>', 'no further prompt; it can still be read and forked'), async () => (await import('./sessions.js')).archive)
+does(addCommand(sessions, 'fork <id>', 'a new session that begins as this one was').option('--at <seq>', 'at this line of its log (default: the last)', count), async () => (await import('./sessions.js')).fork)
+does(addCommand(sessions, 'export <id>', 'the whole session in one text')
+  .addOption(new Option('--format <format>', 'log lines, or a text to read').choices(['jsonl', 'markdown']).default('jsonl'))
+  .option('-o, --output <file>', 'write a new file instead of printing'), async () => (await import('./sessions.js')).exportTo)
+does(addCommand(sessions, 'abort <id>', 'stop the turn that runs in the daemon'), async () => (await import('./sessions.js')).abort)
 
 const config = addCommand(program, 'config', 'the config file: check it, print its schema').helpCommand(false)
 does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)

@@ -1,13 +1,17 @@
-/** `hx sessions list|show`: what was said, and what was done. */
-import { HarnessError } from '../errors.js'
-import type { SessionEvent, SessionSummary } from '../agent/session-events.js'
+/** `hx sessions`: what was said, and what was done; archive, fork and export. Reading needs no daemon; writing goes through it when it runs, since a session has one writer. */
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { HarnessError, messageOf } from '../errors.js'
+import { forkSession } from '../agent/session-fork.js'
+import type { SessionEvent, SessionStore, SessionSummary } from '../agent/session-events.js'
 import { textOf } from '../agent/vocabulary.js'
-import { sessionReader } from './connect.js'
+import { runningDaemon, sessionStore } from './connect.js'
 import type { Io } from './io.js'
+import { markdown } from './session-markdown.js'
 import { elapsed, oneLine, printable, table, type Paint } from './terminal.js'
 
 export async function list(io: Io): Promise<number> {
-  const all = await (await sessionReader(io)).list()
+  const all = await (await sessionStore(io)).list()
   if (io.json) { io.line({ sessions: all }); return 0 }
   const rows = all.map(one => [one.id, one.updatedAt.slice(0, 16).replace('T', ' '), String(one.turns), one.archived ? 'archived' : one.lastReason ?? '', oneLine(one.cwd, 40), oneLine(one.title, 60)])
   io.say(rows.length ? table([['SESSION', 'WHEN', 'TURNS', 'ENDED', 'FOLDER', 'FIRST PROMPT'], ...rows], io.paint) : 'no sessions yet; start one with: hx agent "TASK"')
@@ -15,11 +19,67 @@ export async function list(io: Io): Promise<number> {
 }
 
 export async function show(io: Io, id: string): Promise<number> {
-  const sessions = await sessionReader(io)
+  const sessions = await sessionStore(io)
   const { events, problems } = await sessions.read(sessionId(await sessions.list(), id))
   if (io.json) for (const event of events) io.line(event)
   else io.say(events.flatMap(event => readable(event, io.paint)).join('\n'))
   for (const problem of problems) io.note(`line ${problem.line}: ${problem.message}`)
+  return 0
+}
+
+export async function archive(io: Io, given: string): Promise<number> {
+  const store = await sessionStore(io), session = sessionId(await store.list(), given)
+  const daemon = await runningDaemon(io)
+  if (daemon) await daemon.archive(session).finally(() => daemon.close())
+  else await archiveAlone(store, session)
+  return done(io, { session, archived: true }, `session ${session} is archived: it can be read and forked, and takes no further prompt`)
+}
+async function archiveAlone(store: SessionStore, session: string): Promise<void> {
+  const writer = await store.open(session)
+  try {
+    if (!writer.events.some(event => event.type === 'archived')) writer.append({ type: 'archived' })
+    await writer.commit()
+  } finally { await writer.close() }
+}
+
+export async function fork(io: Io, given: string, options: { at?: number }): Promise<number> {
+  const store = await sessionStore(io), from = sessionId(await store.list(), given)
+  const at = options.at ?? (await store.read(from)).events.at(-1)!.seq
+  const session = await forkSession(store, from, at)
+  if (io.json) io.line({ session, from, at })
+  else {
+    io.say(session)
+    io.note(`hx: it begins as ${from} was at line ${at}; go on with: hx agent --session ${session} "TASK"`)
+  }
+  return 0
+}
+
+export async function exportTo(io: Io, given: string, options: { format: 'jsonl' | 'markdown'; output?: string }): Promise<number> {
+  const store = await sessionStore(io), session = sessionId(await store.list(), given)
+  const { events, problems } = await store.read(session)
+  for (const problem of problems) io.note(`line ${problem.line} is left out: ${problem.message}`)
+  const text = options.format === 'markdown' ? markdown(events) : events.map(event => `${JSON.stringify(event)}\n`).join('')
+  if (options.output === undefined) io.say(text)
+  else {
+    const file = resolve(io.cwd, options.output)
+    try { await writeFile(file, text, { flag: 'wx', mode: 0o600 }) } catch (error) { throw new HarnessError('usage', `"${file}" ${(error as NodeJS.ErrnoException).code === 'EEXIST' ? 'exists already; it is not written over' : `can not be written (${messageOf(error)})`}`, { cause: error }) }
+    done(io, { session, file, events: events.length }, `${events.length} events of session ${session} are in ${file}`)
+  }
+  return 0
+}
+
+export async function abort(io: Io, given: string): Promise<number> {
+  const daemon = await runningDaemon(io)
+  if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so no turn runs in it')
+  try {
+    const session = sessionId(await daemon.sessions(), given), aborted = await daemon.abort(session, 'stopped by hx sessions abort')
+    return done(io, { session, aborted }, aborted ? `the turn of session ${session} is stopped` : `no turn of session ${session} runs`)
+  } finally { await daemon.close() }
+}
+
+function done(io: Io, line: object, said: string): number {
+  if (io.json) io.line(line)
+  else io.note(`hx: ${said}`)
   return 0
 }
 

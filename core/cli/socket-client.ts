@@ -2,19 +2,29 @@
  * The client of a running daemon: asks over its socket what in-process.ts answers itself. Knows HTTP and the protocol, nothing of the app.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import type { Approver, RunEvent, RunResult } from '../agent/services.js'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ApprovalAnswer, Approver, RunEvent, RunResult } from '../agent/services.js'
 import { HEADERS, PROTOCOL, ROUTES, type RunEventName, type WireError } from '../daemon/protocol.js'
 import { readToken, type Endpoint } from '../daemon/endpoint.js'
 import { CODES, HarnessError, type ErrorCode } from '../errors.js'
 import { VERSION } from '../version.js'
-import type { Client, RunHandle, RunOrder } from './client.js'
+import type { Ask, Client, DaemonClient, RunHandle, RunOrder } from './client.js'
+import { TurnAccount } from './turn-account.js'
+
+/** A lost connection is made again this often in a row, with a growing pause. */
+const RESUMES = 5, PAUSE_MS = 100
+
+/** A daemon that does not answer this long is held up by something that never awaits. */
+const ANSWER_MS = 10_000
 
 /** The client of the daemon behind `endpoint`; undefined when none answers there. */
-export async function connectDaemon(endpoint: Endpoint): Promise<Client | undefined> {
+export async function connectDaemon(endpoint: Endpoint): Promise<DaemonClient | undefined> {
   const token = await readToken(endpoint)
   if (token === undefined) return undefined
   const client = new SocketClient(endpoint.socket, token)
-  try { await client.status() } catch (error) {
+  const limit = AbortSignal.timeout(ANSWER_MS)
+  try { await client.status(limit) } catch (error) {
+    if (limit.aborted) throw new HarnessError('daemon_missing', `the daemon of this config does not answer within ${ANSWER_MS / 1000} s: a plugin may hold it up without end; end its process and start it again`, { cause: error })
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined     // no daemon, or the socket of one that crashed
     throw error
@@ -22,61 +32,114 @@ export async function connectDaemon(endpoint: Endpoint): Promise<Client | undefi
   return client
 }
 
-class SocketClient implements Client {
+class SocketClient implements DaemonClient {
   readonly where = 'daemon'
   readonly #socket: string
   readonly #token: string
   constructor(socket: string, token: string) { this.#socket = socket; this.#token = token }
 
-  async status() { return this.#get<Awaited<ReturnType<Client['status']>>>(ROUTES.status) }
+  async status(limit?: AbortSignal) { return this.#get<Awaited<ReturnType<Client['status']>>>(ROUTES.status, limit) }
   async plugins() { return (await this.#get<{ plugins: Awaited<ReturnType<Client['plugins']>> }>(ROUTES.plugins)).plugins }
   async hooks() { return (await this.#get<{ hooks: Awaited<ReturnType<Client['hooks']>> }>(ROUTES.hooks)).hooks }
   async tools() { return (await this.#get<{ tools: Awaited<ReturnType<Client['tools']>> }>(ROUTES.tools)).tools }
   async models() { return (await this.#get<{ models: Awaited<ReturnType<Client['models']>> }>(ROUTES.models)).models }
   async commands() { return (await this.#get<{ commands: Awaited<ReturnType<Client['commands']>> }>(ROUTES.commands)).commands }
   async sessions() { return (await this.#get<{ sessions: Awaited<ReturnType<Client['sessions']>> }>(ROUTES.sessions)).sessions }
-  async session(id: string) { return this.#get<Awaited<ReturnType<Client['session']>>>(ROUTES.session.replace(':id', encodeURIComponent(id))) }
+  async session(id: string) { return this.#get<Awaited<ReturnType<Client['session']>>>(of(ROUTES.session, id)) }
   async reload(ids?: readonly string[]) { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, ids ? { ids } : {}) }
-  async stop() { await this.#post(ROUTES.stop, {}) }
+  async stop(wait = false) { return (await this.#post<{ turns: number }>(ROUTES.stop, wait ? { wait } : {})).turns }
+  async start(order: RunOrder) { return (await this.#post<{ session: string }>(ROUTES.runs, { ...order, detach: true })).session }
+  async abort(session: string, reason: string) { return (await this.#post<{ aborted: boolean }>(of(ROUTES.abort, session), { reason: reason.slice(0, 200) })).aborted }
+  async archive(session: string) { await this.#post(of(ROUTES.archive, session), {}) }
+  async approvals() { return (await this.#get<{ approvals: readonly Ask[] }>(ROUTES.approvals)).approvals }
+  async answer(id: string, answer: ApprovalAnswer) { await this.#post(of(ROUTES.approval, id), answer) }
   async close() {}
 
   async run(order: RunOrder, approver?: Approver): Promise<RunHandle> {
-    const response = await this.#open('POST', ROUTES.runs, { ...order, interactive: approver !== undefined })
-    const stream = serverSentEvents(response)
+    const stream = serverSentEvents(await this.#open('POST', ROUTES.runs, { ...order, interactive: approver !== undefined }))
     const first = await stream.next()
     if (first.done || first.value.event !== 'session') throw new HarnessError('protocol_mismatch', 'the daemon did not name the session of the run')
-    const { session } = first.value.data as { session: string }
+    return this.#follow((first.value.data as { session: string }).session, stream, 'turn', approver)
+  }
+  async attach(session: string, { after, forever = false }: { after: number | 'turn'; forever?: boolean | undefined }, approver?: Approver): Promise<RunHandle> {
+    return this.#follow(session, await this.#events(session, after, forever, approver), forever ? 'for ever' : 'turns', approver)
+  }
+  async #events(session: string, after: number | 'turn', forever: boolean, approver: Approver | undefined) {
+    const query = new URLSearchParams({ after: String(after), ...(forever && { follow: '1' }), ...(approver && { interactive: '1' }) })
+    return serverSentEvents(await this.#open('GET', `${of(ROUTES.events, session)}?${query}`))
+  }
+
+  /** Hands on what a stream tells, and goes on where it was when the connection is lost: nothing is missed, nothing comes twice. */
+  #follow(session: string, first: AsyncGenerator<Told>, until: 'turn' | 'turns' | 'for ever', approver: Approver | undefined): RunHandle {
+    const forever = until === 'for ever'
+    const account = new TurnAccount(session), open = new Map<string, AbortController>()
     let settle!: { resolve: (result: RunResult) => void; reject: (error: unknown) => void }
     const result = new Promise<RunResult>((resolve, reject) => { settle = { resolve, reject } })
     result.catch(() => {})                                   // read by whoever awaits the result; a stream that is left early has nobody
-    const withdrawn = new AbortController()
-    const answer = (ask: { id: string } & Omit<Parameters<Approver>[0], 'signal'>) => {
-      approver?.({ ...ask, signal: withdrawn.signal })
-        .then(said => this.#post(ROUTES.approval.replace(':id', ask.id), said ?? { answer: 'denied', note: 'the ask was not answered' }))
+    const answer = (ask: Ask) => {
+      if (!approver || open.has(ask.id)) return              // told again by a connection that was made again
+      const withdrawn = new AbortController()
+      open.set(ask.id, withdrawn)
+      approver({ ...ask, signal: withdrawn.signal })
+        .then(said => withdrawn.signal.aborted ? undefined : this.answer(ask.id, said ?? { answer: 'denied', note: 'the ask was not answered' }))
         .catch(() => {})                                     // answered elsewhere meanwhile, or the run has ended
+    }
+    const resumed = async (tries: number, cause: unknown) => {
+      if (tries > RESUMES || (account.turn === 0 && !forever)) throw new HarnessError('daemon_missing', `the connection to the daemon was lost; if it still runs, so does the turn: hx attach ${session}`, { cause })
+      await sleep(PAUSE_MS * tries)
+      return this.#events(session, account.last, forever, approver)
+    }
+    /** Undefined while it goes on. */
+    const take = ({ event, data }: Told): RunEvent | 'over' | undefined => {
+      switch (event) {
+        case 'log': case 'progress': case 'delta':
+          account.see(data as RunEvent)
+          return data as RunEvent
+        case 'approval': answer(data as Ask); return undefined
+        case 'settled': open.get((data as { id: string }).id)?.abort(); return undefined
+        case 'reset': account.reset(); return undefined
+        case 'result': settle.resolve(data as RunResult); return 'over'
+        case 'error': settle.reject(errorOf(data as WireError)); return 'over'
+        case 'end': return 'over'
+        case 'session': return undefined
+      }
     }
     async function* events(): AsyncGenerator<RunEvent> {
       try {
-        for await (const { event, data } of stream) {
-          if (event === 'log' || event === 'progress' || event === 'delta') yield data as RunEvent
-          else if (event === 'approval') answer(data as Parameters<typeof answer>[0])
-          else if (event === 'result') settle.resolve(data as RunResult)
-          else if (event === 'error') settle.reject(errorOf(data as WireError))
+        for (let stream = first, tries = 0, resumes = 0; ; resumes++) {
+          let cause: unknown
+          try {
+            for await (const told of stream) {
+              const event = take(told)
+              if (event === 'over') return
+              tries = 0
+              if (event) yield event
+              if (resumes > 0 && until === 'turn' && account.result) return   // a session's events go on with its next turn
+            }
+          } catch (error) { cause = error }
+          if (account.result && !forever) return             // only its last word was lost
+          for (;;) {
+            try { stream = await resumed(++tries, cause); break } catch (error) {
+              if (error instanceof HarnessError) throw error
+              cause = error
+            }
+          }
         }
-      } finally {
-        withdrawn.abort()
-        settle.reject(new HarnessError('daemon_missing', `the connection to the daemon was lost; the turn goes on there: hx sessions show ${session}`))   // no effect once settled
+      } catch (error) { settle.reject(error) } finally {
+        for (const withdrawn of open.values()) withdrawn.abort()
+        if (account.result) settle.resolve(account.result)   // no effect once settled
+        else settle.reject(new HarnessError('daemon_missing', `the turn of session ${session} has no end in its log: its daemon ended before it did`))
       }
     }
-    return { session, events: events(), result, abort: reason => { this.#post(ROUTES.abort.replace(':id', encodeURIComponent(session)), { reason: reason.slice(0, 200) }).catch(error => { settle.reject(error) }) } }
+    return { session, events: events(), result, abort: reason => { this.abort(session, reason).catch(error => { settle.reject(error) }) } }
   }
 
-  async #get<T>(path: string): Promise<T> { return json<T>(await this.#open('GET', path)) }
+  async #get<T>(path: string, limit?: AbortSignal): Promise<T> { return json<T>(await this.#open('GET', path, undefined, limit)) }
   async #post<T>(path: string, body: object): Promise<T> { return json<T>(await this.#open('POST', path, body)) }
-  #open(method: string, path: string, body?: object): Promise<IncomingMessage> {
+  #open(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const request = httpRequest({
-        socketPath: this.#socket, method, path, agent: false,
+        socketPath: this.#socket, method, path, agent: false, ...(signal && { signal }),
         headers: { host: 'hx', [HEADERS.authorization]: `Bearer ${this.#token}`, [HEADERS.protocol]: String(PROTOCOL), [HEADERS.version]: VERSION, ...(body && { 'content-type': 'application/json' }) },
       }, response => {
         if (response.headers[HEADERS.protocol] === undefined && response.statusCode !== 204) { response.destroy(); reject(new HarnessError('protocol_mismatch', 'what answers on the socket is no daemon of hx, or one too old to say its protocol; restart it with "hx restart"')); return }
@@ -89,6 +152,9 @@ class SocketClient implements Client {
   }
 }
 
+interface Told { readonly event: RunEventName; readonly data: unknown }
+
+const of = (route: string, id: string): string => route.replace(':id', encodeURIComponent(id))
 const errorOf = ({ code, message, place }: WireError) => new HarnessError(code in CODES ? code as ErrorCode : 'internal', message, { place })
 
 async function json<T>(response: IncomingMessage): Promise<T> {
@@ -98,7 +164,7 @@ async function json<T>(response: IncomingMessage): Promise<T> {
 }
 
 /** The events of a stream of our own daemon: `event:` and one `data:` line each. */
-async function* serverSentEvents(response: IncomingMessage): AsyncGenerator<{ event: RunEventName; data: unknown }> {
+async function* serverSentEvents(response: IncomingMessage): AsyncGenerator<Told> {
   let rest = ''
   for await (const chunk of response.setEncoding('utf8')) {
     const blocks = (rest + (chunk as string)).split('\n\n')

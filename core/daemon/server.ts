@@ -2,18 +2,24 @@
  * The daemon's HTTP routes over an app. Knows the protocol and the app; no lock and no file but the socket it is told to listen on.
  * Every route but the bare liveness needs the token; bodies are JSON of at most 1 MB; one failed run or request never reaches another.
  */
-import { randomUUID, timingSafeEqual, createHash } from 'node:crypto'
+import { timingSafeEqual, createHash } from 'node:crypto'
 import { createServer, type Server as HttpServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
 import { Hono, type Context as RouteContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import { streamSSE } from 'hono/streaming'
 import type { z } from 'zod'
-import type { ApprovalAnswer, Approver } from '../agent/services.js'
+import type { ApprovalAnswer } from '../agent/services.js'
 import type { App } from '../app.js'
 import { HarnessError, messageOf } from '../errors.js'
 import { VERSION } from '../version.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, HEADERS, MAX_BODY_BYTES, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, type WireError } from './protocol.js'
+import { Asks } from './asks.js'
+import { eventStream, type Send } from './event-stream.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, StopOrderSchema, turnsAre, type WireError } from './protocol.js'
+import { sent, sessionFeed } from './session-feed.js'
+
+/** How often an end of the last turn is looked for. */
+const LOOK_MS = 50
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
@@ -21,7 +27,8 @@ const digest = (text: string) => createHash('sha256').update(text).digest()
 export function routes(app: App, token: string, stop: () => void): Hono {
   const http = new Hono()
   const expected = digest(`Bearer ${token}`)
-  const approvals = new Map<string, (answer: ApprovalAnswer) => void>()
+  const asks = new Asks()
+  let leaving = false
 
   http.get(ROUTES.live, context => context.body(null, 204))
   http.use(async (context, next) => {
@@ -29,7 +36,7 @@ export function routes(app: App, token: string, stop: () => void): Hono {
     context.header(HEADERS.protocol, String(PROTOCOL))
     if (!timingSafeEqual(digest(context.req.header(HEADERS.authorization) ?? ''), expected)) return refuse(context, 401, { code: 'usage', message: 'the token is missing or wrong' })
     const spoken = context.req.header(HEADERS.protocol)
-    if (spoken !== String(PROTOCOL)) return refuse(context, 426, { code: 'protocol_mismatch', message: `the daemon runs ${VERSION} and speaks protocol ${PROTOCOL}, the client speaks ${spoken ?? 'none'}; restart the daemon or use the client of its version` })
+    if (spoken !== String(PROTOCOL) && context.req.path !== ROUTES.stop) return refuse(context, 426, { code: 'protocol_mismatch', message: `daemon runs ${VERSION} and speaks protocol ${PROTOCOL}, hx speaks ${spoken ?? 'none'}; ${turnsAre(app.turns())} running; "hx restart" waits for them` })
     return next()
   })
   http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
@@ -46,43 +53,55 @@ export function routes(app: App, token: string, stop: () => void): Hono {
     const { reason } = await body(context, AbortOrderSchema)
     return context.json({ aborted: app.abort(context.req.param('id'), reason) })
   })
-  http.post(ROUTES.stop, context => {
-    setImmediate(stop)                                       // after the answer
-    return context.json({ stopping: true })
+  http.post(ROUTES.archive, async context => {
+    await app.archive(context.req.param('id'))
+    return context.json({ archived: true })
+  })
+  http.post(ROUTES.stop, async context => {
+    const { wait = false } = await body(context, StopOrderSchema)
+    leaving = true
+    if (wait) idle(app).then(stop)
+    else setImmediate(stop)                                  // after the answer
+    return context.json({ stopping: true, turns: app.turns() })
   })
   http.post(ROUTES.reload, async context => context.json(await app.reload((await body(context, ReloadOrderSchema)).ids)))
+  http.get(ROUTES.approvals, context => context.json({ approvals: asks.list() }))
   http.post(ROUTES.approval, async context => {
     const answer = await body(context, ApprovalAnswerSchema) as ApprovalAnswer
-    const waiting = approvals.get(context.req.param('id'))
-    if (!waiting) return refuse(context, 404, { code: 'unknown_id', message: 'this ask is answered already, or was withdrawn' })
-    waiting(answer)
+    if (!asks.answer(context.req.param('id'), answer)) return refuse(context, 404, { code: 'unknown_id', message: 'this ask is answered already, or was withdrawn' })
     return context.json({ answered: true })
   })
   http.post(ROUTES.runs, async context => {
-    const { interactive, ...order } = await body(context, RunOrderSchema)
-    let tell: (name: string, data: unknown, id?: number) => Promise<void> = async () => {}
-    const gone = new AbortController()                       // the client left: what it was asked is withdrawn, the turn goes on
-    const approver: Approver = async request => {
-      const id = randomUUID()
-      try {
-        return await new Promise<ApprovalAnswer | undefined>(resolve => {
-          approvals.set(id, resolve)
-          for (const signal of [request.signal, gone.signal]) signal.aborted ? resolve(undefined) : signal.addEventListener('abort', () => { resolve(undefined) }, { once: true, signal: gone.signal })
-          const { signal: _, ...shown } = request
-          tell('approval', { id, ...shown }).catch(() => { resolve(undefined) })
-        })
-      } finally { approvals.delete(id) }
+    const { interactive = false, detach = false, ...order } = await body(context, RunOrderSchema)
+    if (leaving || app.turns() >= MAX_TURNS) {
+      context.header('retry-after', '5')
+      return refuse(context, 429, { code: 'daemon_busy', message: leaving ? 'the daemon stops when its turns have ended, and takes no new one; try again in a moment' : `the daemon has ${MAX_TURNS} turns already; try again when some have ended` })
     }
-    const run = await app.run(order, interactive ? approver : undefined)   // refused before anything is streamed
-    return streamSSE(context, async stream => {
-      stream.onAbort(() => { gone.abort() })
-      tell = (event, data, id) => stream.writeSSE({ event, data: JSON.stringify(data), ...(id !== undefined && { id: String(id) }) })
-      await tell('session', { session: run.session })
+    let session = order.session
+    const run = await app.run(order, asks.approver(() => session, detach))   // refused before anything is streamed
+    session = run.session
+    if (detach) return context.json({ session }, 202)
+    return eventStream(context, async (send, gone) => {
+      const leave = interactive ? attend(asks, run.session, send) : undefined
+      gone.addEventListener('abort', () => { leave?.() })    // what it was asked is withdrawn, the turn goes on
+      await send({ event: 'session', data: { session } })
       for await (const event of run.events) {
-        if (stream.aborted) continue
-        await ('seq' in event ? tell('log', event, event.seq) : tell(event.type, event))
+        if (gone.aborted) break
+        await send(sent(event))
       }
-      await run.result.then(result => tell('result', result), (error: unknown) => tell('error', wire(error)))
+      await run.result.then(result => send({ event: 'result', data: result }), (error: unknown) => send({ event: 'error', data: wire(error) }))
+    })
+  })
+  http.get(ROUTES.events, async context => {
+    const { after, follow, interactive } = valid(EventsQuerySchema, { ...context.req.query(), ...(context.req.header('last-event-id') !== undefined && { after: context.req.header('last-event-id') }) })
+    const session = context.req.param('id')
+    await app.events(session)                                // refused before anything is streamed
+    return eventStream(context, async (send, gone) => {
+      const leave = interactive ? attend(asks, session, send) : undefined
+      gone.addEventListener('abort', () => { leave?.() })
+      try {
+        for await (const one of sessionFeed(app, session, { after: after ?? 0, forever: follow === '1' }, gone)) await send(one)
+      } catch (error) { await send({ event: 'error', data: wire(error) }) }
     })
   })
 
@@ -94,7 +113,7 @@ export function routes(app: App, token: string, stop: () => void): Hono {
 /** Listens on a Unix socket that only its owner can reach. */
 export async function listen(http: Hono, socket: string): Promise<HttpServer> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, maxHeaderSize: 16 * 1024 }, getRequestListener(http.fetch, { overrideGlobalObjects: false }))
-  server.maxConnections = 512
+  server.maxConnections = MAX_CONNECTIONS
   const before = process.umask(0o177)                        // 0600 from the first moment
   try {
     await new Promise<void>((resolve, reject) => { server.once('error', reject).listen(socket, () => { server.off('error', reject); resolve() }) })
@@ -106,9 +125,20 @@ async function body<T>(context: RouteContext, schema: z.ZodType<T>): Promise<T> 
   if (!/^application\/json\b/.test(context.req.header('content-type') ?? '')) throw new HarnessError('usage', 'the body must be application/json')
   let value: unknown
   try { value = await context.req.json() } catch (error) { throw new HarnessError('usage', `the body is no JSON: ${messageOf(error)}`) }
+  return valid(schema, value)
+}
+function valid<T>(schema: z.ZodType<T>, value: unknown): T {
   const read = schema.safeParse(value)
   if (read.success) return read.data
   throw new HarnessError('usage', read.error.issues.map(issue => `${issue.path.join('.') || 'body'}: ${issue.message}`).join('; '))
 }
+const attend = (asks: Asks, session: string, send: Send): () => void => asks.attend(session, {
+  asked: ask => { void send({ event: 'approval', data: ask }) },
+  settled: id => { void send({ event: 'settled', data: { id } }) },
+})
+/** Resolves when no turn runs or waits; each has limits of its own. */
+async function idle(app: App): Promise<void> {
+  while (app.turns() > 0) await sleep(LOOK_MS)
+}
 const wire = (error: unknown): WireError => error instanceof HarnessError ? { code: error.code, message: error.message, place: error.place } : { code: 'internal', message: messageOf(error) }
-const refuse = (context: RouteContext, status: 400 | 401 | 404 | 413 | 426 | 500, error: WireError) => context.json({ error }, status)
+const refuse = (context: RouteContext, status: 400 | 401 | 404 | 413 | 426 | 429 | 500, error: WireError) => context.json({ error }, status)

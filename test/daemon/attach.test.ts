@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest'
+import { daemon, type Told } from '../support/daemon.js'
+import { until } from '../support/hx.js'
+
+const FILES = { 'harness.config.yaml': 'plugins: [tool-fs, tool-bash, model-openai, model-offline]\n' }
+const slow = { text: 'one two three four five six seven eight nine ten', deltaSize: 4, chunkMs: 40 }
+const seqs = (told: readonly Told[]) => told.flatMap(({ event, id }) => event === 'log' ? [id] : [])
+const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
+
+describe('a turn and its clients', () => {
+  it('goes on when its client leaves, and is followed to its end by another', async () => {
+    const { hx, start, ask } = await daemon([slow, 'later'], FILES)
+    const first = start(['agent', '--json', 'count'])
+    const session = await until(() => /"id":"([^"]+)"/.exec(first.output().stdout)?.[1])
+    first.child.kill('SIGKILL')
+    await first.ended
+    expect((await ask('/v1/status')).body.sessions).toBe(1)
+    const attached = await hx(['attach', session])
+    expect(attached).toMatchObject({ code: 0, stdout: `${slow.text}\n` })
+  })
+  it('is started with --detach, which prints its session and nothing else', async () => {
+    const { hx } = await daemon([slow], FILES)
+    const detached = await hx(['agent', '--detach', 'count'])
+    expect(detached.code).toBe(0)
+    const session = detached.stdout.trim()
+    expect(session).toMatch(/^\S+$/)
+    const lines = (await hx(['attach', '--json', '--after', '0', session])).stdout.trim().split('\n').map(line => JSON.parse(line) as { seq: number; type: string })
+    expect(lines.map(line => line.seq)).toEqual(upTo(lines.length))
+    expect(lines.at(-1)!.type).toBe('turn-end')
+    expect(await hx(['attach', session])).toMatchObject({ code: 0, stdout: `${slow.text}\n` })      // one that has ended is shown
+  })
+  it('goes on when an attached client is stopped with Ctrl-C', async () => {
+    const { hx, start, model } = await daemon([{ ...slow, chunkMs: 100 }], FILES)
+    const session = (await hx(['agent', '--detach', 'count'])).stdout.trim()
+    await until(() => model.requests.length > 0)
+    const attached = start(['attach', '--json', session])
+    await until(() => attached.output().stdout.includes('turn-start'))
+    attached.child.kill('SIGINT')
+    expect(await attached.ended).toMatchObject({ code: 130 })
+    expect(await hx(['attach', session])).toMatchObject({ code: 0, stdout: `${slow.text}\n` })
+  })
+  it('says that there is no daemon, no session, and nobody who could go on', async () => {
+    const { hx } = await daemon([], FILES)
+    expect(await hx(['attach', 'nothing'])).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no session "nothing"') as unknown })
+    expect(await hx(['agent', '--detach', '--ephemeral', 'x'])).toMatchObject({ code: 2 })
+    await hx(['stop'])
+    expect(await hx(['attach', 'nothing'])).toMatchObject({ code: 1, stderr: expect.stringContaining('no daemon is running') as unknown })
+    expect(await hx(['agent', '--trust', '--detach', 'x'])).toMatchObject({ code: 1, stderr: expect.stringContaining('hx start') as unknown })
+  })
+})
+
+describe('the events of a session', () => {
+  it('resume behind any line without a gap or a duplicate, however often the connection is lost', async () => {
+    const { hx, follow, model } = await daemon([slow], FILES)
+    const session = (await hx(['agent', '--detach', 'count'])).stdout.trim()
+    await until(() => model.requests.length > 0)
+    const all: (number | undefined)[] = [], text: string[] = []
+    for (let ended = false, n = 0; !ended; n++) {
+      const left = 1 + n % 3                                 // leaves after so many events
+      let seen = 0
+      for await (const told of follow(`/v1/sessions/${session}/events`, all.length > 0 ? { 'last-event-id': String(all.at(-1)) } : undefined)) {
+        if (told.event === 'log') all.push(told.id)
+        if (told.event === 'delta') text.push(told.data.text)
+        ended = told.event === 'end'
+        if (ended || ++seen === left) break
+      }
+    }
+    expect(all).toEqual(upTo(all.length))
+    expect(text.length).toBeGreaterThan(0)
+  })
+  it('come from the start with a reset when the place of the client is not in the log', async () => {
+    const { hx, follow } = await daemon(['hello'], FILES)
+    const session = (await hx(['agent', '--detach', 'hi'])).stdout.trim()
+    await hx(['attach', session])
+    const told: Told[] = []
+    for await (const one of follow(`/v1/sessions/${session}/events?after=5000`)) told.push(one)
+    expect(told[0]).toMatchObject({ event: 'reset', data: { after: 5000 } })
+    expect(seqs(told)).toEqual(upTo(seqs(told).length))
+    expect(told.at(-1)!.event).toBe('end')
+  })
+  it('go on through later turns with follow, and an archive', async () => {
+    const { hx, follow } = await daemon(['one', 'two'], FILES)
+    const session = (await hx(['agent', '--detach', 'hi'])).stdout.trim()
+    const types: string[] = []
+    for await (const { event, data } of follow(`/v1/sessions/${session}/events?follow=1`)) {
+      if (event === 'log') types.push(data.type)
+      if (data.type === 'turn-end' && data.turn === 1) void hx(['agent', '--session', session, 'again'])
+      if (data.type === 'turn-end' && data.turn === 2) void hx(['sessions', 'archive', session])
+      if (data.type === 'archived') break
+    }
+    expect(types.filter(type => type === 'turn-end')).toHaveLength(2)
+  })
+  it('refuse an unknown session and a wrong place before anything is streamed', async () => {
+    const { ask } = await daemon([], FILES)
+    expect(await ask('/v1/sessions/nothing/events')).toMatchObject({ status: 400, body: { error: { code: 'session_missing' } } })
+    expect(await ask('/v1/sessions/nothing/events?after=x')).toMatchObject({ status: 400, body: { error: { code: 'usage' } } })
+    expect(await ask('/v1/sessions/nothing/events?since=1')).toMatchObject({ status: 400, body: { error: { code: 'usage' } } })
+  })
+  it('wait for no reader: one that stops reading is dropped, keeps nothing in memory and resumes', { timeout: 60_000 }, async () => {
+    const big = 'x'.repeat(200_000)
+    const { hx, open, ask, follow } = await daemon(Array.from({ length: 30 }, () => ({ text: big, deltaSize: 20_000 })), FILES)
+    const session = (await hx(['agent', '--detach', 'one'])).stdout.trim()
+    const stuck = await open(`/v1/sessions/${session}/events?follow=1`)
+    let dropped = false
+    stuck.once('close', () => { dropped = true }).on('error', () => {})
+    stuck.pause()
+    for (let n = 0; n < 10; n++) await hx(['agent', '--session', session, 'more'])
+    const before = (await ask('/v1/status')).body.rssBytes as number
+    for (let n = 0; n < 10; n++) await hx(['agent', '--session', session, 'more'])
+    expect((await ask('/v1/status')).body.rssBytes - before).toBeLessThan(40_000_000)
+    await until(() => { stuck.resume(); return dropped }, 200)
+    const told: Told[] = []
+    for await (const one of follow(`/v1/sessions/${session}/events`)) told.push(one)
+    expect(seqs(told)).toEqual(upTo(seqs(told).length))
+  })
+})
+
+describe('prompts to a session whose turn runs', () => {
+  it('wait in order, or are refused with --if-idle', async () => {
+    let release!: (reply: string) => void
+    const held = new Promise<string>(resolve => { release = resolve })
+    const { hx, start, model } = await daemon([() => held, 'second', 'third'], FILES)
+    const session = (await hx(['agent', '--detach', 'first'])).stdout.trim()
+    await until(() => model.requests.length > 0)
+    const refused = await hx(['agent', '--session', session, '--if-idle', 'now'])
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('a turn runs') as unknown })
+    const second = start(['agent', '--session', session, 'second'])
+    expect(model.requests).toHaveLength(1)
+    release('first')
+    expect(await second.ended).toMatchObject({ code: 0, stdout: 'second\n' })
+    expect(await hx(['agent', '--session', session, '--if-idle', 'third'])).toMatchObject({ code: 0, stdout: 'third\n' })
+    const log = (await hx(['sessions', 'show', '--json', session])).stdout.trim().split('\n').map(line => JSON.parse(line) as { type: string; turn?: number })
+    expect(log.flatMap(({ type, turn }) => type === 'turn-start' || type === 'turn-end' ? [`${type} ${turn}`] : [])).toEqual([1, 2, 3].flatMap(n => [`turn-start ${n}`, `turn-end ${n}`]))
+  })
+})
