@@ -74,7 +74,7 @@ does(addCommand(program, 'attach <session>', 'follow the turn that runs in a ses
 
 const approvals = does(addCommand(program, 'approvals', 'asks that wait for an answer: list them, allow or deny one'), async () => (await import('./approvals.js')).list)
 does(addCommand(approvals, 'list', 'asks of all sessions of the daemon'), async () => (await import('./approvals.js')).list)
-does(addCommand(approvals, 'allow <id>', 'let this one call run').option('--session', 'and the very same call for the rest of its session'), async () => (await import('./approvals.js')).allow)
+does(addCommand(approvals, 'allow <id>', 'let this one call run').option('--session', 'and the very same call for the rest of its session').option('--always', 'and write an allow rule for this very command into the config'), async () => (await import('./approvals.js')).allow)
 does(addCommand(approvals, 'deny <id> [why...]', 'refuse it, and tell the model why'), async () => (await import('./approvals.js')).deny)
 
 does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched'), async () => (await import('./demo.js')).demo)

@@ -1,7 +1,8 @@
 /** Reads a task and asks a person: what comes in over standard input. */
 import { createInterface } from 'node:readline/promises'
 import type { ApprovalAnswer, Approver } from '../agent/services.js'
-import { HarnessError } from '../errors.js'
+import { HarnessError, messageOf } from '../errors.js'
+import { exactRule, keepRule } from './always.js'
 import type { Io } from './io.js'
 import { oneLine, printable } from './terminal.js'
 
@@ -34,18 +35,23 @@ export function terminalApprover(io: Io): Approver {
   }
 }
 
-async function ask(io: Io, { call, reason, plugin, signal }: Parameters<Approver>[0]): Promise<ApprovalAnswer | undefined> {
+async function ask(io: Io, request: Parameters<Approver>[0]): Promise<ApprovalAnswer | undefined> {
+  const { call, reason, plugin, signal } = request
   if (signal.aborted) return undefined
-  const { paintNote } = io
+  const { paintNote } = io, rule = exactRule(request)
   const shown = call.name === 'bash' ? printable(String(call.arguments['command'])) : oneLine(JSON.stringify(call.arguments), 400)
   io.stderr.write(`\n${paintNote('yellow', `${plugin} asks:`)} ${printable(reason)}\n  ${paintNote('bold', call.name)} ${shown}\n`)
   const lines = createInterface({ input: io.stdin, output: io.stderr, historySize: 0 })
   lines.on('SIGINT', () => { process.kill(process.pid, 'SIGINT') })       // a question reads the keys itself: Ctrl-C is handed on to whoever stops the turn
   try {
     for (;;) {
-      const said = (await lines.question('  [y] once  [s] this session  [n] no, tell the model why > ', { signal })).trim().toLowerCase()
+      const said = (await lines.question(`  [y] once  [s] this session  ${rule === undefined ? '' : '[a] always  '}[n] no, tell the model why > `, { signal })).trim().toLowerCase()
       if (said === 'y' || said === 'yes') return { answer: 'once' }
       if (said === 's') return { answer: 'session' }
+      if (said === 'a' && rule !== undefined) {
+        await keepRule(io, plugin, rule).then(kept => { io.note(`  ${kept}`) }, (error: unknown) => { io.note(`  not kept, so it holds as long as this host runs: ${messageOf(error)}`) })
+        return { answer: 'always' }
+      }
       if (said === 'n' || said === 'no' || said === '') return { answer: 'denied', note: (await lines.question('  why? (empty: no reason) > ', { signal })).trim() || undefined }
       if (/^no? /.test(said)) return { answer: 'denied', note: said.replace(/^no? +/, '') }
     }

@@ -45,6 +45,21 @@ export const removeRow = (id: string): Edit => (text, file) => {
   return removeAt(text, ['plugins', index])
 }
 
+/** Adds an item to a list in the config of a row. */
+export const addToConfigList = (id: string, key: string, item: string): Edit => (text, file) => {
+  const { rows, index } = findRow(text, file, id), row = rows[index]
+  if (row === undefined) throw new HarnessError('unknown_id', `there is no entry "${id}" in ${file}${didYouMean(id, rows.map(idOf))}`, { place: { file } })
+  if (typeof row === 'string') return setAt(text, ['plugins', index], { name: row, config: { [key]: [item] } })
+  const list = row.config?.[key]
+  if (list !== undefined && !Array.isArray(list)) throw new HarnessError('config_invalid', `config.${key} of "${id}" in ${file} is no list; nothing was written`, { place: { file } })
+  return list?.includes(item) ? text : appendAt(text, ['plugins', index, 'config', key], item)
+}
+/** The row of `id` as it stands in a file, the short form spelled out. */
+export function rowIn(file: string, id: string): Row | undefined {
+  const { rows, index } = findRow(readText(file), file, id), row = rows[index]
+  return typeof row === 'string' ? { name: row } : row
+}
+
 /** Reads, edits and writes. Resolves to false when there was nothing to change. Rejects with `config_invalid`, the file untouched, when it has a mistake before the edit or would have one after it. */
 export async function editConfig(file: string, edit: Edit): Promise<boolean> {
   const target = realpathSync(file)                          // a link stays a link

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { exactRule } from '../../core/cli/always.js'
 import { daemon, type RunningDaemon } from '../support/daemon.js'
 import { until } from '../support/hx.js'
 
@@ -83,5 +84,35 @@ describe('an ask of a turn with clients', () => {
     expect(lastResult(one)).toContain('denied: nobody could be asked')
     expect((await one.hx(['attach', session])).stdout).toBe('left\n')
     expect(existsSync(join(one.folder, 'a.txt'))).toBe(true)
+  })
+})
+
+describe('always', () => {
+  it('writes an allow rule for this very command into the config, comments and all else stay, and it is in force', async () => {
+    const config = 'plugins:\n  - name: permission   # policy\n    config: { otherwise: ask, allow: ["git status"] }\n  - tool-bash\n  - model-openai\n'
+    const touch = (command: string) => ({ toolCalls: [{ name: 'bash', arguments: { command } }] })
+    const one = await daemon([touch('touch c.txt'), 'made', touch('touch c.txt'), 'again', touch('touch d.txt'), 'other'], { 'harness.config.yaml': config })
+    const session = (await one.hx(['agent', '--detach', 'touch'])).stdout.trim()
+    const { id } = await firstAsk(one)
+    const allowed = await one.hx(['approvals', 'allow', id, '--always'])
+    expect(allowed).toMatchObject({ code: 0, stderr: expect.stringContaining('"touch c.txt" is allowed from now on') as unknown })
+    expect(await one.hx(['attach', session])).toMatchObject({ code: 0, stdout: 'made\n' })
+    expect(readFileSync(join(one.folder, 'harness.config.yaml'), 'utf8')).toBe(config.replace('["git status"]', '["git status", touch c.txt]'))
+    await one.hx(['plugins', 'reload'])
+    expect(await one.hx(['agent', 'touch'])).toMatchObject({ code: 0, stdout: 'again\n' })
+    expect(await one.hx(['agent', 'touch'])).toMatchObject({ code: 3, stdout: 'other\n' })
+  })
+  it('is refused for what an ask rule stands before, and the ask goes on waiting', async () => {
+    const one = await daemon([rm('a.txt'), 'gone'], FILES)
+    await one.hx(['agent', '--detach', 'clean'])
+    const { id } = await firstAsk(one)
+    expect(await one.hx(['approvals', 'allow', id, '--always'])).toMatchObject({ code: 2, stderr: expect.stringContaining('no allow rule says exactly this') as unknown })
+    expect(await pending(one)).toHaveLength(1)
+  })
+  it.each([
+    ['npm test', true], ['npm run build -- --mode=fast', true], ['./run.sh a/b', true],
+    ['rm *', false], ['echo $HOME', false], ['a; b', false], ['a && b', false], ['echo "x y"', false], ['A=1 b', false], ['cat ~/x', false], ['a > b', false], ['a\nb', false], ['a  b', false], ['', false],
+  ])('says whether a rule can say %j to the letter', (command, can) => {
+    expect(exactRule({ call: { id: 'c', name: 'bash', arguments: { command } }, reason: 'no rule allows it' })).toBe(can ? command : undefined)
   })
 })
