@@ -39,15 +39,23 @@ export class Contexts {
 
   /** Opens a context below `parent`; `start` is called with it a moment later and must not throw or reject. */
   open(parent: Context | undefined, name: string, facade: PropertyDescriptorMap, start: (ctx: Context) => Promise<void>): Mount {
-    const scope = ((parent ?? this.#root) as Cordis).extend(Object.defineProperties({}, facade))
-    const thenable = scope.registry.plugin({ name, apply: start as unknown as (ctx: Cordis) => Promise<void> }, undefined, () => [])
+    const thenable = unstacked(() => {
+      const scope = ((parent ?? this.#root) as Cordis).extend(Object.defineProperties({}, facade))
+      return scope.registry.plugin({ name, apply: start as unknown as (ctx: Cordis) => Promise<void> }, undefined, () => [])
+    })
     const fiber = Object.getPrototypeOf(thenable) as Fiber
-    return { ctx: fiber.ctx as unknown as Context, close: () => fiber.dispose() }
+    return { ctx: fiber.ctx as unknown as Context, close: () => unstacked(() => fiber.dispose()) }
   }
   /** Fibers that are open: what the leak tests compare. */
   get size(): number { return this.#root.registry.size }
 }
 
+/** cordis makes an Error for each of its own members that it looks up, a dozen to open a context; nobody reads where. */
+function unstacked<T>(work: () => T): T {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try { return work() } finally { Error.stackTraceLimit = stackTraceLimit }
+}
 const LEVELS: Readonly<Record<string, Level>> = { debug: 'debug', info: 'info', warn: 'warn', error: 'error' }
 
 /** The part of cordis' internal events that is used, typed as it is called. */

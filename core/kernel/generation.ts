@@ -71,7 +71,9 @@ export class Generation implements Owner {
   /** Its effects are taken back. Until then an undo may use the services it was given. */
   ended = false
   readonly scope: Scope
-  readonly #controller = new AbortController()
+  /** Made for the first who asks: most plugins don't, and it costs as much as a handler. */
+  #controller: AbortController | undefined
+  #aborted = false
   readonly #log: Log
   readonly #owners: Owners
   readonly #path: readonly number[]
@@ -95,7 +97,11 @@ export class Generation implements Owner {
     this.scope = { owner: this, path: () => this.place(), effect: (undo, label) => this.effect(undo, label) }
   }
 
-  get signal(): AbortSignal { return this.#controller.signal }
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#aborted) this.abort()
+    return this.#controller.signal
+  }
   get ctx(): Context {
     if (!this.mount) throw new HarnessError('internal', `plugin "${this.id}" version ${this.generation} has no ctx, it is ${this.stage}`)
     return this.mount.ctx
@@ -128,7 +134,10 @@ export class Generation implements Owner {
     const version = this.parent ? `an optional scope of version ${this.generation}` : `version ${this.generation}`
     return new HarnessError('stale_context', `plugin "${this.id}": this ctx belongs to ${version}, which was unloaded, and can do nothing any more; drop what still uses it (a timer, listener or promise made outside ctx?)`)
   }
-  abort(): void { this.#controller.abort(new HarnessError('aborted', `plugin "${this.id}" is being unloaded`)) }
+  abort(): void {
+    this.#aborted = true
+    if (this.#controller?.signal.aborted === false) this.#controller.abort(new HarnessError('aborted', `plugin "${this.id}" is being unloaded`))
+  }
   warn(message: string): void { this.#log.write('warn', `plugin "${this.id}": ${message}`, undefined, this.id) }
 
   #fire(work: () => unknown): void {

@@ -11,6 +11,7 @@ const LEAVES: ReadonlySet<object | null> = new Set([Date.prototype, RegExp.proto
 export function cloneState(id: string, state: Record<string, unknown>): Record<string, unknown> {
   let odd
   try {
+    if (Reflect.ownKeys(state).length === 0) return {}
     odd = firstOdd(state)
     if (!odd) return structuredClone(state)
   } catch (error) {                                        // a proxy, a getter that throws, or nested beyond the stack

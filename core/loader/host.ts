@@ -193,7 +193,7 @@ export class PluginHost {
   /** Entries that have a changed file in common, directly or through others. */
   #groups(entries: readonly Hosted[], changed: readonly string[]): Hosted[][] {
     let groups = entries.map(entry => [entry])
-    for (const file of changed) {
+    if (groups.length > 1) for (const file of changed) {
       const reached = this.#importer.affected([file])
       const joins = (group: readonly Hosted[]) => group.some(({ spec, tried }) => reached.has(spec.from) || tried.has(file))
       const joined = groups.filter(joins).flat()

@@ -62,6 +62,7 @@ export class ModuleImporter implements Importer {
   #isNative(file: string): boolean { return this.#options.native?.some(folder => file.startsWith(folder + sep)) ?? false }
 
   async #theGraph(): Promise<ModuleGraph> {
+    if (this.#graph) return this.#graph
     const { ModuleGraph, originalPlace } = await import('./module-graph.js')
     this.#original = originalPlace
     const { builtins, base, log, evaluateMs } = this.#options

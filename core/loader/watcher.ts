@@ -58,6 +58,8 @@ export class Watcher {
   readonly #rechecks = new Map<string, NodeJS.Timeout[]>()
   #rescan: NodeJS.Timeout | undefined
   #working = false
+  /** Ends the pause of a work that waits for a text that is not there yet. */
+  #wake = () => {}
   #closed = false
 
   constructor(options: WatcherOptions) { this.#options = options }
@@ -67,6 +69,7 @@ export class Watcher {
     const { watch } = await import('chokidar')
     const chokidar = watch([], { depth: 0, ignoreInitial: true, atomic: false, ignored: path => !this.#folders.has(path) })
     this.#chokidar = chokidar
+    chokidar._readdirp = () => undefined                                 // it would list the whole folder before it tells of an event: half of all the time from a save to us, for a list that nobody reads
     chokidar.on('raw', (_, name, details) => { const { watchedPath } = details as { watchedPath?: string }; if (name && watchedPath) this.#event(watchedPath, name) })
     chokidar.on('error', error => { this.#failed(error as NodeJS.ErrnoException) })
     const ready = new Promise<void>(resolve => { chokidar.once('ready', () => { resolve() }) })
@@ -179,7 +182,7 @@ export class Watcher {
   #look(file: string): void {
     if (this.#closed) return
     this.#pending.add(file)
-    if (this.#working) return
+    if (this.#working) { this.#wake(); return }
     this.#working = true
     void this.#work().finally(() => {
       this.#working = false
@@ -208,7 +211,7 @@ export class Watcher {
       }
       if (texts.size === 0) continue
       if (left > 0) {
-        await sleep(Math.min(pause, left), undefined, { ref: false })
+        await this.#pause(Math.min(pause, left), [...texts.values()].some(text => !text))
         pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
         continue
       }
@@ -238,6 +241,16 @@ export class Watcher {
     if (looksCut(text, this.#options.text(file))) return CUT_MS
     if (failed?.has(file) && failed.get(file) === text) return BROKEN_MS
     return this.#options.whole?.(file, text!) === false ? BROKEN_MS : this.#options.settleMs?.(file, text!) ?? 0
+  }
+  /** A file that is absent or empty is in the middle of a save: its next event ends the pause at once. Other texts are looked at on time, however fast they grow. */
+  async #pause(ms: number, awaited: boolean): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>(resolve => {
+      timer = setTimeout(resolve, ms).unref()
+      if (awaited) this.#wake = resolve
+    })
+    clearTimeout(timer)
+    this.#wake = () => {}
   }
   async #burst(): Promise<void> {
     const end = performance.now() + BURST_MS
