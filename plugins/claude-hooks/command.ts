@@ -1,0 +1,51 @@
+/**
+ * Runs one command of a hook in a shell: JSON on stdin, what it says and how it ended back. Never throws.
+ * Invariants: after its time, or when the signal aborts, it and all it started are gone; what it says is bounded; no key of a model is in its environment.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+export interface Ended { readonly code: number | undefined; readonly stdout: string; readonly stderr: string; /** Why there is no code. */ readonly failure?: string }
+export interface Setting { readonly cwd: string; readonly project: string; readonly timeoutMs: number; readonly signal: AbortSignal }
+
+const MOST_CHARACTERS = 1_000_000
+/** After its end, what it left running may hold its pipes this long. */
+const PIPE_MS = 300
+const SHELL = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
+
+export function runCommand(command: string, input: object, { cwd, project, timeoutMs, signal }: Setting): Promise<Ended> {
+  return new Promise(resolve => {
+    const said = { stdout: '', stderr: '' }
+    let failure: string | undefined
+    const child = spawn(SHELL, ['-c', command], { cwd, env: environment(project), detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    const stop = (why: string) => { failure ??= why; killAll(child) }
+    const letGo = () => { stop('the turn ended') }
+    const timer = setTimeout(() => { stop(`it did not end within ${timeoutMs / 1000} s`) }, timeoutMs)
+    let lingering: NodeJS.Timeout | undefined
+    const settle = (code: number | null) => {
+      clearTimeout(timer)
+      clearTimeout(lingering)
+      signal.removeEventListener('abort', letGo)
+      resolve({ ...said, code: failure === undefined ? code ?? undefined : undefined, ...(failure === undefined ? code === null && { failure: 'a signal ended it' } : { failure }) })
+    }
+    signal.addEventListener('abort', letGo, { once: true })
+    if (signal.aborted) letGo()
+    for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (piece: string) => { if (said[name].length < MOST_CHARACTERS) said[name] += piece })
+    child.stdin.on('error', () => {})                                // it may not want to read
+    child.stdin.end(JSON.stringify(input))
+    child.on('error', error => { failure ??= `it could not be run: ${error.message}`; settle(null) })
+    child.on('exit', () => { lingering = setTimeout(() => { child.stdout.destroy(); child.stderr.destroy() }, PIPE_MS) })
+    child.on('close', settle)
+  })
+}
+
+/** The whole group: a shell's children outlive it otherwise. */
+function killAll(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  try { process.kill(-child.pid, 'SIGKILL') } catch { child.kill('SIGKILL') }       // the group is gone already
+}
+
+function environment(project: string): NodeJS.ProcessEnv {
+  const { DEEPSEEK_API_KEY: _deepseek, OPENAI_API_KEY: _openai, ...rest } = process.env
+  return { ...rest, CLAUDE_PROJECT_DIR: project }
+}

@@ -1,0 +1,155 @@
+/**
+ * Shows how the files of another tool hang on the hooks here: the command hooks of `.claude/settings.json`, run as Claude Code documents them, by the names of its tools.
+ * Only folders that the config names are read, once, when the plugin is loaded: what a turn writes there counts after a reload by a person.
+ * Invariants: nobody is made milder (an `allow` of a script has no say over other plugins); a command is gone when its time, its turn or this plugin is over.
+ */
+import { realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve, sep } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { accept, ask, block, duration, proceed, reject, z, type Base, type Context, type Mode, type SessionView, type ToolCall } from 'harnessx'
+import { runCommand } from './command.js'
+import { outcomeOf, together, type Outcome } from './outcome.js'
+import { readSettings, type EventName, type Hook } from './settings.js'
+import { ourInput, theirInput, theirName, theirResponse } from './tools.js'
+
+export const name = 'claude-hooks'
+export const Config = z.strictObject({
+  /** Folders whose `.claude/settings.json` and `settings.local.json` are trusted; their hooks run for sessions in them. `~/` is the home. */
+  folders: z.array(z.string().refine(path => isAbsolute(path) || path === '~' || path.startsWith('~/'), 'must be absolute or begin with "~/"')).min(1),
+  /** The user's own `~/.claude/settings.json` too, for these sessions. */
+  user: z.boolean().default(false),
+  /** For a command that names no timeout of its own. */
+  timeout: duration.refine(ms => ms > 0 && ms <= 600_000, 'must be more than 0 and at most 10m').prefault('60s'),
+})
+type Config = z.infer<typeof Config>
+
+interface Project { readonly folder: string; readonly real: string; readonly hooks: readonly Hook[] }
+interface Judged { readonly args: Readonly<Record<string, unknown>>; readonly outcome: Outcome }
+
+const SLACK_MS = 2000
+const MODES: Readonly<Record<Mode, string>> = { default: 'default', 'accept-edits': 'acceptEdits', plan: 'plan', yes: 'bypassPermissions' }
+
+export async function apply(ctx: Context, config: Config) {
+  const projects = await readProjects(ctx, config)
+  const options = { timeout: Math.max(config.timeout, ...projects.flatMap(({ hooks }) => hooks.map(({ timeoutMs = 0 }) => timeoutMs))) + SLACK_MS }
+  /** Words of a SessionStart for the first prompt, by session. */
+  const opening = new Map<string, readonly string[]>()
+  /** Calls whose hooks have run and that are not over, by session and id. */
+  const judged = new Map<string, Judged>()
+  const keyOf = (session: SessionView, { id }: { readonly id: string }) => `${session.id} ${id}`
+
+  /** Runs the hooks of an event that want `subject`, beside each other. Undefined when there are none. */
+  async function fire(event: EventName, subject: string, { session, signal }: Pick<Base, 'session' | 'signal'>, more: object): Promise<Outcome | undefined> {
+    const project = projectOf(projects, session.cwd)
+    const hooks = project?.hooks.filter(hook => hook.event === event && hook.matches(subject)) ?? []
+    if (!project || hooks.length === 0) return undefined
+    const input = { session_id: session.id, transcript_path: '', cwd: session.cwd, permission_mode: MODES[session.mode ?? 'default'], hook_event_name: event, ...more }
+    const commands = new Map(hooks.map(hook => [hook.command, hook.timeoutMs ?? config.timeout]))
+    const stopping = AbortSignal.any([signal, ctx.signal])
+    const outcomes = await Promise.all([...commands].map(async ([command, timeoutMs]) => {
+      const outcome = outcomeOf(event, await runCommand(command, input, { cwd: session.cwd, project: project.folder, timeoutMs, signal: stopping }))
+      for (const problem of stopping.aborted ? [] : outcome.problems) ctx.logger.warn(`${event} hook "${command}" failed, which stops nothing: ${problem}`)
+      return outcome
+    }))
+    const outcome = together(outcomes)
+    for (const words of outcome.told) print(words)
+    if (outcome.halt !== undefined) ctx.agents.abort(session.id, outcome.halt)
+    return outcome
+  }
+  const toolInput = (session: SessionView, call: ToolCall) => ({ tool_name: theirName(call.name), tool_input: theirInput(call.name, call.arguments, session.cwd), tool_use_id: call.id })
+  const preToolUse = (payload: Base, call: ToolCall) => fire('PreToolUse', theirName(call.name), payload, toolInput(payload.session, call))
+
+  ctx.on('agent/tool-arguments', async (payload, next) => {
+    const { session, call } = payload
+    const args = await next()
+    const outcome = await preToolUse(payload, { ...call, arguments: args })
+    if (!outcome) return
+    const changed = outcome.input && ourInput(call.name, outcome.input, args, session.cwd)
+    judged.set(keyOf(session, call), { args: changed ?? args, outcome })
+    return changed
+  }, options)
+  ctx.on('agent/pre-tool-use', async payload => {
+    const { session, call } = payload
+    let before = judged.get(keyOf(session, call))
+    if (!before || !isDeepStrictEqual(before.args, call.arguments)) {               // somebody has changed them since, or the hooks' own change didn't fit
+      const outcome = await preToolUse(payload, call)
+      if (!outcome) return
+      const wants = outcome.input && ourInput(call.name, outcome.input, call.arguments, session.cwd)
+      if (wants && !isDeepStrictEqual(wants, call.arguments)) return block(`a PreToolUse hook wants arguments that can not be had: ${JSON.stringify(wants).slice(0, 300)}`)
+      judged.set(keyOf(session, call), before = { args: call.arguments, outcome })
+    }
+    const { outcome } = before
+    if (outcome.block !== undefined) return block(outcome.block)
+    return outcome.ask === undefined ? undefined : ask(outcome.ask)
+  }, options)
+  ctx.on('agent/post-tool-use', async (payload, next) => {
+    const { session, call } = payload
+    const result = await next()
+    const input = theirInput(call.name, call.arguments, session.cwd)
+    const event = result.isError ? 'PostToolUseFailure' : 'PostToolUse'
+    const outcome = await fire(event, theirName(call.name), payload, { ...toolInput(session, call), tool_response: theirResponse(call.name, input, result), ...(result.isError && { error: result.content }) })
+    const context = [...judged.get(keyOf(session, call))?.outcome.context ?? [], ...(outcome?.block !== undefined ? [`A hook says of ${call.name}: ${outcome.block}`] : []), ...outcome?.context ?? []]
+    return context.length > 0 ? { ...result, context } : undefined
+  }, options)
+  ctx.on('agent/tool-end', ({ session, call }) => { judged.delete(keyOf(session, call)) })
+
+  ctx.on('agent/user-prompt-submit', async (payload, next) => {
+    const { session, prompt } = payload
+    const outcome = session.depth === 0 ? await fire('UserPromptSubmit', '', payload, { prompt }) : undefined
+    if (outcome?.block !== undefined) return reject(outcome.block)
+    const words = [...opening.get(session.id) ?? [], ...outcome?.context ?? []]
+    const decision = await next()
+    if (decision.kind === 'reject' || words.length === 0) return
+    opening.delete(session.id)
+    return accept([...decision.messages, ...words])
+  }, options)
+  ctx.on('agent/stop', async payload => {
+    const outcome = await fire(payload.session.depth > 0 ? 'SubagentStop' : 'Stop', '', payload, { stop_hook_active: payload.stopHookActive, last_assistant_message: payload.reply })
+    return outcome?.block === undefined ? undefined : proceed(outcome.block)
+  }, options)
+  ctx.on('agent/pre-step', async (payload, next) => {
+    const decision = await next()
+    if (decision.kind === 'enter' && decision.compact) {
+      const outcome = await fire('PreCompact', 'auto', payload, { trigger: 'auto', custom_instructions: '' })
+      if (outcome?.block !== undefined) ctx.logger.warn(`a PreCompact hook objects, which can not stop it: ${outcome.block}`)
+    }
+  }, options)
+
+  ctx.on('agent/session-start', async payload => {
+    if (payload.session.depth > 0) return
+    const source = payload.source === 'new' ? 'startup' : 'resume'
+    const outcome = await fire('SessionStart', source, payload, { source })
+    if (outcome && outcome.context.length > 0) opening.set(payload.session.id, outcome.context)
+  }, options)
+  ctx.on('agent/session-end', async payload => {
+    opening.delete(payload.session.id)
+    if (payload.session.depth === 0) await fire('SessionEnd', 'other', payload, { reason: 'other' })
+  }, options)
+  ctx.on('agent/ask', payload => {
+    void fire('Notification', 'permission_prompt', payload, { message: `hx needs your permission to use ${theirName(payload.call.name)}`, title: 'Permission needed', notification_type: 'permission_prompt' })      // the question doesn't wait for it
+  })
+}
+
+/** Reads the files, and says what of them will not be. */
+async function readProjects(ctx: Context, { folders, user }: Config): Promise<readonly Project[]> {
+  const own = user ? await readSettings(homedir()) : { files: [], hooks: [], problems: [] }
+  const projects = await Promise.all(folders.map(async written => {
+    const folder = resolve(written.replace(/^~(?=\/|$)/, homedir()))
+    const { files, hooks, problems } = await readSettings(folder)
+    if (files.length === 0) ctx.logger.warn(`"${join(folder, '.claude')}" holds no settings.json; add one and reload, or take the folder out of the config`)
+    for (const problem of problems) ctx.logger.warn(problem)
+    return { folder, real: await realpath(folder).catch(() => folder), hooks: [...own.hooks, ...hooks] }
+  }))
+  for (const problem of own.problems) ctx.logger.warn(problem)
+  return projects.sort((a, b) => b.folder.length - a.folder.length)
+}
+
+/** The innermost of the folders that the session is in. */
+const projectOf = (projects: readonly Project[], cwd: string): Project | undefined =>
+  projects.find(({ folder, real }) => [folder, real].some(root => cwd === root || cwd.startsWith(root.endsWith(sep) ? root : `${root}${sep}`)))
+
+/** What a script says must not steer the terminal. */
+function print(words: string): void {
+  for (const line of words.split('\n')) process.stderr.write(`[claude-hooks] ${line.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').slice(0, 1000)}\n`)
+}
