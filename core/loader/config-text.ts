@@ -21,6 +21,9 @@ export interface ConfigText {
 }
 
 const MAX_ALIASES = 20
+/** One edit is asked about several times on its way, and compared with the text before it; a user's and a project's file make two of each. */
+const MOST_RECENT = 4
+const recent: ConfigText[] = []
 type Doc = Document.Parsed
 
 /** The parsed document as the library holds it, for edits that keep comments. */
@@ -28,6 +31,15 @@ export const parseYaml = (text: string, lines?: LineCounter): Doc =>
   parseDocument(text, { version: '1.2', schema: 'core', merge: false, uniqueKeys: false, prettyErrors: false, ...(lines && { lineCounter: lines }) })
 
 export function parseConfigText(text: string, file: string): ConfigText {
+  const known = recent.find(one => one.text === text && one.file === file)
+  if (known) return known
+  const parsed = parse(text, file)
+  recent.unshift(parsed)
+  recent.splice(MOST_RECENT)
+  return parsed
+}
+
+function parse(text: string, file: string): ConfigText {
   const nothing = (problem: Problem): ConfigText => ({ file, text, value: undefined, problems: [problem], place: () => ({ file }), keyPlace: () => ({ file }) })
   const limit = tooMuch(text)
   if (limit) return nothing({ file, ...lineAndColumn(text, limit.offset), message: limit.message })

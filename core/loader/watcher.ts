@@ -73,16 +73,21 @@ export class Watcher {
     chokidar.on('raw', (_, name, details) => { const { watchedPath } = details as { watchedPath?: string }; if (name && watchedPath) this.#event(watchedPath, name) })
     chokidar.on('error', error => { this.#failed(error as NodeJS.ErrnoException) })
     const ready = new Promise<void>(resolve => { chokidar.once('ready', () => { resolve() }) })
-    this.follow()
+    this.#follow()
     this.#every(RESCAN_MS)
     if (this.#folders.size > 0) await Promise.race([ready, sleep(READY_MS, undefined, { ref: false })])
     for (const file of this.#files) this.#look(file)         // what changed between loading and watching
   }
 
-  /** To be called when other files are loaded or looked for than before. */
+  /** To be called when other files may be loaded or looked for than before. */
   follow(): void {
+    const files = new Set(this.#options.files())
+    if (files.size !== this.#files.size || [...files].some(file => !this.#files.has(file))) this.#follow(files)
+  }
+  /** Where the files really are: links may lead elsewhere, and folders may be others than before. */
+  #follow(files: Set<string> = new Set(this.#options.files())): void {
     if (this.#closed) return
-    this.#files = new Set(this.#options.files())
+    this.#files = files
     this.#paths = new Map()
     const wanted = new Set<string>(), realFolders = new Map<string, string>()
     for (const file of this.#files) {
@@ -138,7 +143,7 @@ export class Watcher {
     if (moved.length > 1) this.#unwatch(folder)                          // its own end is told under its own name; another one may get its inode
     const below = moved.flatMap(one => this.#below(one))
     if (below.length === 0) return
-    this.follow()                                                        // a folder on the way to followed files came, went or was swapped
+    this.#follow()                                                        // a folder on the way to followed files came, went or was swapped
     for (const file of below) { this.#look(file); this.#recheck(file) }
   }
   #below(folder: string): string[] {
@@ -163,7 +168,7 @@ export class Watcher {
     clearInterval(this.#rescan)
     for (const file of this.#files) this.#seen.set(file, signature(file))
     this.#rescan = setInterval(() => {
-      this.follow()
+      this.#follow()
       for (const file of this.#files) {
         const now = signature(file)
         if (this.#seen.get(file) !== now) this.#look(file)
@@ -175,7 +180,7 @@ export class Watcher {
   #recheck(file: string): void {
     for (const timer of this.#rechecks.get(file) ?? []) clearTimeout(timer)
     this.#rechecks.set(file, RECHECK_MS.map((ms, index) => setTimeout(() => {
-      if (index === RECHECK_MS.length - 1) { this.#rechecks.delete(file); this.follow() }
+      if (index === RECHECK_MS.length - 1) { this.#rechecks.delete(file); this.#follow() }
       if (!this.#isTold(file, read(file))) this.#look(file)
     }, ms).unref()))
   }
