@@ -4,6 +4,7 @@
 import { HarnessError } from '../errors.js'
 import { textOf } from '../agent/vocabulary.js'
 import type { Mode, RunEvent, RunResult } from '../agent/services.js'
+import { differing } from '../daemon/key-digest.js'
 import type { Client, DaemonClient, OwnClient, RunHandle, RunOrder } from './client.js'
 import { connect } from './connect.js'
 import type { Io } from './io.js'
@@ -35,6 +36,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
   if (options.detach && options.ephemeral) throw new HarnessError('usage', '--detach and --ephemeral exclude each other: nobody could read what came of it')
   const prompt = await readTask(words, io)
   const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })
+  if (client.where === 'daemon') await tellKeys(io, client)
   const signals = onSignals()
   try {
     const session = options.session !== undefined ? await sessionOf(client, options.session, io) : options.continue ? await lastSession(client, io.cwd) : undefined
@@ -53,6 +55,12 @@ export async function agent(io: Io, words: readonly string[], options: Options):
     await client.close()
     signals.off()
   }
+}
+
+/** A daemon has the keys of the shell that started it; whoever has others here is told. */
+async function tellKeys(io: Io, daemon: DaemonClient): Promise<void> {
+  const names = differing(await daemon.keys(), io.env)
+  if (names.length > 0) io.note(io.paintNote('yellow', `hx: ${names.join(' and ')} of this shell ${names.length > 1 ? 'are' : 'is'} not the daemon's, which is used; "hx restart" takes this shell's`))
 }
 
 /** Prints the session and leaves; the daemon goes on. */

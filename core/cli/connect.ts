@@ -36,7 +36,7 @@ export function find(io: Io, safe = false): Found {
 export async function connect(io: Io, changes: HostChanges = {}): Promise<OwnClient | DaemonClient> {
   const found = find(io, changes.safe)
   const changed = (changes.plugins?.length ?? 0) + (changes.without?.length ?? 0) > 0 || changes.safe === true
-  const daemon = changed ? undefined : await daemonOf(found)
+  const daemon = changed ? undefined : await daemonOf(io, found) ?? await (await import('./launch.js')).revive(io, found)
   if (daemon) return daemon
   const [{ App }, { inProcess }] = await Promise.all([import('../app.js'), import('./in-process.js')])
   return inProcess(await App.start(await appOptions(io, found, changes)))
@@ -52,11 +52,12 @@ export async function sessionStore(io: Io): Promise<SessionStore> {
   return new FileSessionStore({ folder: places(io.env).sessions, report: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
 }
 /** The running daemon of this config, or undefined. */
-export const runningDaemon = (io: Io): Promise<DaemonClient | undefined> => daemonOf(find(io))
+export const runningDaemon = (io: Io): Promise<DaemonClient | undefined> => daemonOf(io, find(io))
 
-async function daemonOf({ endpoint }: Found): Promise<DaemonClient | undefined> {
+/** The same for a config that was found. `anyVersion`: also one that speaks another protocol, which can be asked to stop and nothing else. */
+export async function daemonOf(io: Io, { endpoint }: Found, { anyVersion = false } = {}): Promise<DaemonClient | undefined> {
   const { connectDaemon } = await import('./socket-client.js')
-  return connectDaemon(endpoint)
+  return connectDaemon(endpoint, { anyVersion, note: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
 }
 
 export async function appOptions(io: Io, found: Found, changes: HostChanges = {}): Promise<AppOptions> {

@@ -81,6 +81,8 @@ does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yo
 
 does(addCommand(program, 'start', 'start the daemon of this config').option('--foreground', 'stay in this terminal, for a service manager'), async () => (await import('./start.js')).start)
 does(addCommand(program, 'stop', 'stop it: turns end, plugins are unloaded'), async () => (await import('./start.js')).stop)
+does(addCommand(program, 'restart', 'stop it when its turns have ended, and start it anew: with this hx, and the keys of this shell').option('--now', 'don\'t wait for turns, end them'), async () => (await import('./start.js')).restart)
+does(addCommand(program, 'logs', 'what the daemon wrote').option('-f, --follow', 'go on with what it writes').option('-n, --lines <n>', 'so many lines (50)', count), async () => (await import('./logs.js')).logs)
 does(addCommand(program, 'status', 'is the daemon running, and how is it'), async () => (await import('./status.js')).status)
 
 const plugins = does(addCommand(program, 'plugins', 'plugins: list them, or switch them on and off'), async () => (await import('./plugins.js')).list)

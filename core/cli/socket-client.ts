@@ -4,7 +4,8 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApprovalAnswer, Approver, RunEvent, RunResult } from '../agent/services.js'
-import { HEADERS, PROTOCOL, ROUTES, type RunEventName, type WireError } from '../daemon/protocol.js'
+import { HEADERS, PROTOCOL, ROUTES, turnsAre, type RunEventName, type WireError } from '../daemon/protocol.js'
+import type { KeyDigests } from '../daemon/key-digest.js'
 import { readToken, type Endpoint } from '../daemon/endpoint.js'
 import { CODES, HarnessError, type ErrorCode } from '../errors.js'
 import { VERSION } from '../version.js'
@@ -17,13 +18,22 @@ const RESUMES = 5, PAUSE_MS = 100
 /** A daemon that does not answer this long is held up by something that never awaits. */
 const ANSWER_MS = 10_000
 
+interface Connecting {
+  /** One that speaks another protocol is given too: it can be asked to stop. */
+  readonly anyVersion: boolean
+  note(message: string): void
+}
 /** The client of the daemon behind `endpoint`; undefined when none answers there. */
-export async function connectDaemon(endpoint: Endpoint): Promise<DaemonClient | undefined> {
+export async function connectDaemon(endpoint: Endpoint, { anyVersion, note }: Connecting): Promise<DaemonClient | undefined> {
   const token = await readToken(endpoint)
   if (token === undefined) return undefined
   const client = new SocketClient(endpoint.socket, token)
   const limit = AbortSignal.timeout(ANSWER_MS)
-  try { await client.status(limit) } catch (error) {
+  try {
+    const { version, sessions } = await client.status(limit)
+    if (version !== VERSION && !anyVersion) note(`daemon runs ${version}, hx is ${VERSION}; ${turnsAre(sessions)} running; "hx restart" waits for ${sessions === 1 ? 'it' : 'them'}`)
+  } catch (error) {
+    if (anyVersion && error instanceof HarnessError && error.code === 'protocol_mismatch') return client
     if (limit.aborted) throw new HarnessError('daemon_missing', `the daemon of this config does not answer within ${ANSWER_MS / 1000} s: a plugin may hold it up without end; end its process and start it again`, { cause: error })
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined     // no daemon, or the socket of one that crashed
@@ -39,6 +49,7 @@ class SocketClient implements DaemonClient {
   constructor(socket: string, token: string) { this.#socket = socket; this.#token = token }
 
   async status(limit?: AbortSignal) { return this.#get<Awaited<ReturnType<Client['status']>>>(ROUTES.status, limit) }
+  async keys() { return this.#get<KeyDigests>(ROUTES.keys) }
   async plugins() { return (await this.#get<{ plugins: Awaited<ReturnType<Client['plugins']>> }>(ROUTES.plugins)).plugins }
   async hooks() { return (await this.#get<{ hooks: Awaited<ReturnType<Client['hooks']>> }>(ROUTES.hooks)).hooks }
   async tools() { return (await this.#get<{ tools: Awaited<ReturnType<Client['tools']>> }>(ROUTES.tools)).tools }

@@ -1,28 +1,21 @@
 /**
- * `hx start` and `hx stop`: the daemon of this config. In the foreground it is this process, for a service manager: stopped by SIGTERM or Ctrl-C, exit 0.
- * In the background it is a process of its own, with a small environment: what else stands in this one's, keys among it, goes over a pipe and is seen by no other process.
+ * `hx start`, `hx stop` and `hx restart`: the daemon of this config. In the foreground it is this process, for a service manager: stopped by SIGTERM or Ctrl-C, exit 0.
+ * In the background it is a process of its own (launch.ts).
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { App } from '../app.js'
 import { startDaemon } from '../daemon/daemon.js'
+import { turnsAre } from '../daemon/protocol.js'
+import { clearMark, readMark } from '../daemon/run-mark.js'
 import { HarnessError } from '../errors.js'
-import { acquireLock } from '../kernel/lock.js'
-import { makeFolder } from '../places.js'
-import { appOptions, find, runningDaemon, type Found } from './connect.js'
+import { appOptions, daemonOf, find, runningDaemon, type Found } from './connect.js'
 import type { Io } from './io.js'
+import { isFree, launch, LOOK_MS, logFile, PIPE } from './launch.js'
 import { onSignals } from './signals.js'
-import { oneLine } from './terminal.js'
 
-/** How long a daemon may take to answer, and to stop: its own deadline is ten seconds. */
-const READY_MS = 30_000, GONE_MS = 15_000
-const LOOK_MS = 20
-/** Names the pipe to a daemon in the background. */
-const PIPE = 'HX_ENV_FD'
-const KEPT = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|USER|LOGNAME|SHELL|TZ|XDG_\w+|HX_\w+|NO_COLOR)$/
+/** How long a daemon may take to stop: its own deadline is ten seconds. */
+const GONE_MS = 15_000
 
 export async function start(io: Io, options: { foreground?: boolean }): Promise<number> {
   const found = find(io)
@@ -46,7 +39,7 @@ async function foreground(io: Io, found: Found): Promise<number> {
   const broken = new Promise<never>((_, reject) => { fatal = reject })
   broken.catch(() => {})                                     // it may break before anybody waits for it
   try {
-    const daemon = await startDaemon(found.endpoint, () => App.start({ ...options, env, watch: true, fatal }))
+    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: piped === undefined }, () => App.start({ ...options, env, watch: true, fatal }))
     io.note(`hx: the daemon of ${found.located.file} listens on ${found.endpoint.socket} (pid ${process.pid})`)
     try {
       if (signals.code === undefined) await Promise.race([stopped, daemon.asked, broken])
@@ -58,37 +51,16 @@ async function foreground(io: Io, found: Found): Promise<number> {
   } finally { signals.off() }
 }
 
-async function background(io: Io, found: Found): Promise<number> {
-  const log = join(makeFolder(found.places.logs), `${basename(found.endpoint.socket, '.sock')}.log`)
-  const out = openSync(log, 'a', 0o600)
-  const { small, rest } = divided(io.env)
-  const { json: _, quiet: __, ...globals } = io.globals
-  const flags = ['--config', found.located.file, ...(globals.trust ? ['--trust'] : []), ...(globals.verbose ? ['--verbose'] : [])]
-  const child = spawn(process.execPath, ['--max-semi-space-size=8', process.argv[1]!, ...flags, 'start', '--foreground'], {
-    detached: true, cwd: dirname(found.located.file), env: { ...small, [PIPE]: '3' }, stdio: ['ignore', out, out, 'pipe'],
-  })
-  closeSync(out)
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
-  const pipe = child.stdio[3] as NodeJS.WritableStream
-  pipe.on('error', () => {})                                 // it ended before it read; its exit is the news
-  pipe.end(JSON.stringify(rest))
-  for (const deadline = performance.now() + READY_MS; performance.now() < deadline;) {
-    const daemon = await runningDaemon(io)
-    if (daemon) {
-      await daemon.close()
-      child.unref()
-      return told(io, found, `the daemon of ${found.located.file} is running (pid ${child.pid}); its log is ${log}`)
-    }
-    const code = await Promise.race([ended, sleep(LOOK_MS)])
-    if (code !== undefined) throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${lastLine(log)}`)
-  }
-  child.kill('SIGKILL')
-  throw new HarnessError('internal', `the daemon did not answer within ${READY_MS / 1000} s; see ${log}`)
+async function background(io: Io, found: Found, trust = io.globals.trust === true): Promise<number> {
+  if (await isFree(found.endpoint.lock)) await clearMark(found.endpoint)      // whoever says "start" forgets the crashes before
+  const { daemon, pid } = await launch(io, found, trust)
+  await daemon.close()
+  return told(io, found, `the daemon of ${found.located.file} is running (pid ${pid}); its log is ${logFile(found)}`)
 }
 
 export async function stop(io: Io): Promise<number> {
   const found = find(io)
-  const daemon = await runningDaemon(io)
+  const daemon = await daemonOf(io, found, { anyVersion: true })
   if (!daemon) return told(io, found, 'no daemon is running for this config')
   await daemon.stop()
   for (const deadline = performance.now() + GONE_MS; !await isFree(found.endpoint.lock);) {
@@ -98,19 +70,30 @@ export async function stop(io: Io): Promise<number> {
   return told(io, found, 'the daemon has stopped')
 }
 
-/** The lock is the last thing that a daemon lets go of, however it ends. */
-async function isFree(name: string): Promise<boolean> {
-  const lock = await acquireLock(name)
-  await lock?.release()
-  return lock !== undefined
+/** Ends the daemon once its turns have ended, and starts it anew: with this version of hx, this shell's environment, the trust that it had. */
+export async function restart(io: Io, options: { now?: boolean }): Promise<number> {
+  const found = find(io)
+  const daemon = await daemonOf(io, found, { anyVersion: true })
+  if (!daemon) return background(io, found)
+  const mark = await readMark(found.endpoint)
+  const turns = await daemon.stop(!options.now)
+  if (turns > 0) io.note(`hx: ${turnsAre(turns)} running; ${options.now ? 'stopped by --now' : 'the daemon takes no new one and waits for the end ("hx restart --now" does not)'}`)
+  const signals = onSignals()
+  try {
+    for (const deadline = performance.now() + GONE_MS; !await isFree(found.endpoint.lock); await sleep(LOOK_MS)) {
+      if (signals.code !== undefined) {
+        io.note('hx: not waited for; the daemon stops when its turns have ended, and "hx start" starts it anew')
+        return signals.code
+      }
+      if (options.now && performance.now() > deadline) throw new HarnessError('internal', `the daemon did not stop within ${GONE_MS / 1000} s; see "hx logs"`)
+    }
+  } finally { signals.off() }
+  if (mark?.foreground) return told(io, found, 'the daemon has stopped; it ran in the foreground, so whoever started it starts it anew')
+  return background(io, found, mark?.trust === true || io.globals.trust === true)
 }
+
 function told(io: Io, { located, endpoint }: Found, message: string): number {
   if (io.json) io.line({ config: located.file, socket: endpoint.socket, message })
   else io.note(`hx: ${message}`)
   return 0
 }
-function divided(env: NodeJS.ProcessEnv): { small: NodeJS.ProcessEnv; rest: NodeJS.ProcessEnv } {
-  const entries = Object.entries(env)
-  return { small: Object.fromEntries(entries.filter(([name]) => KEPT.test(name))), rest: Object.fromEntries(entries.filter(([name]) => !KEPT.test(name))) }
-}
-const lastLine = (file: string): string => oneLine(readFileSync(file, 'utf8').trim().split('\n').at(-1)?.replace(/^hx: /, '') ?? '', 400)

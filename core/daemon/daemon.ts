@@ -1,14 +1,20 @@
 /**
  * One daemon: the lock, the app, the server, and the order in which they begin and end.
- * Begin: lock → folder → app → token → socket. End: no new requests → turns → plugins → socket and token → lock. Whoever has the lock may clear what a crash left.
+ * Begin: folder → lock → app → token → socket → mark. End: no new requests → turns → plugins → socket, token and mark → lock. Whoever has the lock may clear what a crash left.
  */
 import { rm } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
 import type { App } from '../app.js'
 import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
+import { clearMark, writeMark, type RunMark } from './run-mark.js'
 import { listen, routes } from './server.js'
+import { VERSION } from '../version.js'
+
+/** A client that looks whether the lock is free has it for a moment. */
+const LOOKED_MS = 50
 
 export interface Daemon {
   readonly endpoint: Endpoint
@@ -18,9 +24,9 @@ export interface Daemon {
 }
 
 /** Starts the daemon of `endpoint`; `daemon_running` when another process has its lock. */
-export async function startDaemon(endpoint: Endpoint, startApp: () => Promise<App>): Promise<Daemon> {
+export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust' | 'foreground'>, startApp: () => Promise<App>): Promise<Daemon> {
   await securedFolder(endpoint)
-  const lock = await acquireLock(endpoint.lock)
+  const lock = await acquireLock(endpoint.lock) ?? await sleep(LOOKED_MS).then(() => acquireLock(endpoint.lock))
   if (!lock) throw new HarnessError('daemon_running', 'a daemon already runs for this config; see "hx status"')
   let app: App | undefined, server: HttpServer | undefined
   const stop = async () => {
@@ -28,7 +34,7 @@ export async function startDaemon(endpoint: Endpoint, startApp: () => Promise<Ap
     await app?.stop()
     server?.closeAllConnections()
     await closed
-    await Promise.all([endpoint.socket, endpoint.token].map(file => rm(file, { force: true })))
+    await Promise.all([rm(endpoint.socket, { force: true }), rm(endpoint.token, { force: true }), clearMark(endpoint)])
     await lock.release()
   }
   let ask!: () => void
@@ -37,6 +43,7 @@ export async function startDaemon(endpoint: Endpoint, startApp: () => Promise<Ap
     app = await startApp()
     await rm(endpoint.socket, { force: true })
     server = await listen(routes(app, await writeToken(endpoint), ask), endpoint.socket)
+    await writeMark(endpoint, { pid: process.pid, version: VERSION, ...how })
   } catch (error) {
     await stop()
     throw error

@@ -1,5 +1,5 @@
 /**
- * Where a daemon is met: its socket, token and lock, all named after its config file. Knows no HTTP.
+ * Where a daemon is met: its socket, token, marks and lock, all named after its config file. Knows no HTTP.
  * The lock decides who is the daemon, never a file; the folder belongs to us alone, or nothing is opened in it.
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -10,12 +10,21 @@ import { HarnessError, messageOf } from '../errors.js'
 /** Node cuts longer paths silently and listens somewhere else. */
 const MAX_SOCKET_PATH = 100
 
-export interface Endpoint { readonly folder: string; readonly socket: string; readonly token: string; readonly lock: string }
+export interface Endpoint {
+  readonly folder: string
+  readonly socket: string
+  readonly token: string
+  /** That it serves, and how often it was started after a crash (run-mark.ts). */
+  readonly mark: string
+  readonly strikes: string
+  readonly lock: string
+}
 
 /** The endpoint of the daemon of this config file (its real path). */
 export function endpointOf(runFolder: string, configFile: string): Endpoint {
   const name = createHash('sha256').update(configFile).digest('hex').slice(0, 16)
-  return { folder: runFolder, socket: join(runFolder, `${name}.sock`), token: join(runFolder, `${name}.token`), lock: `daemon:${configFile}` }
+  const file = (kind: string) => join(runFolder, `${name}.${kind}`)
+  return { folder: runFolder, socket: file('sock'), token: file('token'), mark: file('running'), strikes: file('strikes'), lock: `daemon:${configFile}` }
 }
 
 /** Refuses a run folder that others could have prepared: a link, another's, or one that group or others may write to. */

@@ -15,6 +15,7 @@ export const MAX_BODY_BYTES = 1024 * 1024
 export const ROUTES = {
   live: '/v1/live',
   status: '/v1/status',
+  keys: '/v1/keys',
   stop: '/v1/stop',
   plugins: '/v1/plugins',
   hooks: '/v1/hooks',

@@ -2,7 +2,7 @@
  * The daemon's HTTP routes over an app. Knows the protocol and the app; no lock and no file but the socket it is told to listen on.
  * Every route but the bare liveness needs the token; bodies are JSON of at most 1 MB; one failed run or request never reaches another.
  */
-import { timingSafeEqual, createHash } from 'node:crypto'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type Server as HttpServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener } from '@hono/node-server'
@@ -14,6 +14,7 @@ import type { App } from '../app.js'
 import { HarnessError, messageOf } from '../errors.js'
 import { VERSION } from '../version.js'
 import { Asks } from './asks.js'
+import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
 import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, StopOrderSchema, turnsAre, type WireError } from './protocol.js'
 import { sent, sessionFeed } from './session-feed.js'
@@ -42,6 +43,8 @@ export function routes(app: App, token: string, stop: () => void): Hono {
   http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
 
   http.get(ROUTES.status, context => context.json(app.status()))
+  const salt = randomBytes(16).toString('base64url')
+  http.get(ROUTES.keys, context => context.json(keyDigests(name => app.key(name), salt)))
   http.get(ROUTES.plugins, context => context.json({ plugins: app.plugins() }))
   http.get(ROUTES.hooks, context => context.json({ hooks: app.hooks() }))
   http.get(ROUTES.tools, context => context.json({ tools: app.tools() }))

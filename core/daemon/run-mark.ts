@@ -1,0 +1,44 @@
+/**
+ * The mark of a daemon that serves: written when it does, removed at a clean stop. One that nobody holds the lock of is what a crash left.
+ * Beside it the strikes: when crashed daemons were started again, so that one that always crashes is not started for ever. Knows no process.
+ */
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+import type { Endpoint } from './endpoint.js'
+
+/** So many starts after a crash within this time, then no more until somebody says so. */
+const MAX_STRIKES = 3, STRIKES_MS = 300_000
+
+const Mark = z.object({
+  pid: z.int(),
+  version: z.string(),
+  /** It was started with --trust. */
+  trust: z.boolean(),
+  /** Somebody else starts it again: a service manager, or a person at a terminal. */
+  foreground: z.boolean(),
+})
+export type RunMark = z.infer<typeof Mark>
+
+export const writeMark = ({ mark }: Endpoint, content: RunMark): Promise<void> => writeFile(mark, JSON.stringify(content), { mode: 0o600 })
+export const readMark = ({ mark }: Endpoint): Promise<RunMark | undefined> => readJson(mark, Mark)
+/** What a clean stop removes. */
+export async function clearMark({ mark, strikes }: Endpoint): Promise<void> {
+  await Promise.all([mark, strikes].map(file => rm(file, { force: true })))
+}
+/** Counts a start after a crash. False when there were too many of late. */
+export async function strike({ strikes }: Endpoint, now: number = Date.now()): Promise<boolean> {
+  const recent = (await readJson(strikes, z.array(z.number())) ?? []).filter(at => at <= now && now - at < STRIKES_MS)
+  if (recent.length >= MAX_STRIKES) return false
+  await writeFile(strikes, JSON.stringify([...recent, now]), { mode: 0o600 })
+  return true
+}
+
+/** Undefined when it is not there, or was cut by the crash. */
+async function readJson<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {
+  let text: string
+  try { text = await readFile(file, 'utf8') } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw error
+  }
+  try { return schema.safeParse(JSON.parse(text)).data } catch { return undefined }             // no JSON: half a file
+}
