@@ -4,7 +4,10 @@
  */
 import { duration, ModelError, z, type Context } from 'harnessx'
 
-const limit = z.union([z.literal('none').transform(() => Infinity), duration.refine(ms => ms > 0 && ms <= 86_400_000, 'must be more than 0 and at most 1d')])
+const limit = z.union(
+  [z.literal('none').transform(() => Infinity), duration.refine(ms => ms > 0 && ms <= 86_400_000)],
+  'must be a duration such as "10m", more than 0 and at most 1d, or "none"',
+)
 
 export const name = 'timeout'
 export const Config = z.strictObject({
