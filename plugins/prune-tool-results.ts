@@ -2,7 +2,7 @@
  * Shows the cheap way to make room: results of tools that lie far back give way to one line, and the model can call the tool again. No model is asked, every call keeps its answer.
  * Each pruning rewrites what the endpoint may have cached, so it waits until it is worth it. What was pruned stays in the session log.
  */
-import { HarnessError, textOf, z, type Context, type Message, type SessionEvent } from 'harnessx'
+import { textOf, z, type Context, type Message, type SessionEvent } from 'harnessx'
 
 export const name = 'prune-tool-results'
 export const Config = z.strictObject({
@@ -24,11 +24,11 @@ export function apply(ctx: Context, config: Config) {
     if (decision.kind === 'reject' || decision.compact) return
     const old = pruned(session.messages, config)
     if (!old) return
-    const through = borderBefore(await eventsOf(ctx, session.id), session.messages.slice(old.messages.length))
+    const through = borderBefore((await ctx.sessions.read(session.id)).events, session.messages.slice(old.messages.length))
     if (through === undefined) return
     ctx.logger.info(`about ${old.saved} tokens of old tool results are left out of session "${session.id}" from here on`)
     return { ...decision, compact: { through, messages: old.messages } }
-  })
+  }, { onError: 'pass' })                                                                // no room made is no reason to refuse a step
 }
 
 /** The old part of a conversation without its long results, or undefined when that saves too little. */
@@ -58,15 +58,6 @@ export function borderBefore(events: readonly SessionEvent[], rest: readonly Mes
   const spoken = events.filter(({ type, seq }) => seq > replaced && (type === 'message' || type === 'tool-result'))
   const first = spoken.at(-rest.length)
   return spoken.length >= rest.length && first?.type === 'message' && textOf(first) === textOf(rest[0]!) ? first.seq - 1 : undefined
-}
-
-async function eventsOf(ctx: Context, session: string): Promise<readonly SessionEvent[]> {
-  try {
-    return (await ctx.sessions.read(session)).events
-  } catch (error) {
-    if (error instanceof HarnessError && error.code === 'session_missing') return []      // one that is kept in memory only
-    throw error
-  }
 }
 
 const tokens = (content: string): number => Math.ceil(Buffer.byteLength(content) / 4)

@@ -2,7 +2,7 @@
  * Shows a tool with a memory: a list that the model keeps and the user sees. The list is the last call in the session itself, so it survives reloads, resumes and forks without a file.
  * When a compaction took that call away, the open items are told to the model again, once.
  */
-import { textOf, z, type Context, type Message, type SessionEvent, type SessionView } from 'harnessx'
+import { textOf, z, type Context, type Message, type SessionEvent } from 'harnessx'
 
 export const name = 'todo'
 export const Config = z.strictObject({
@@ -41,15 +41,14 @@ export function apply(ctx: Context, { max }: z.infer<typeof Config>) {
     const [first] = session.messages
     if (decision.kind === 'reject' || !first || looked.has(first) || isTold(session.messages)) return
     looked.add(first)
-    const items = lastList(await eventsOf(session))
+    const items = lastList((await ctx.sessions.read(session.id)).events)
     if (!items.some(({ state }) => state !== 'done')) return
     return { ...decision, messages: [...decision.messages, `${HEAD}\n${lines(items).join('\n')}`] }
-  })
+  }, { onError: 'pass' })
 
   /** A conversation that begins with something else than a prompt has been compacted; all others still hold the calls themselves. */
   const isTold = (messages: readonly Message[]): boolean =>
     messages[0]?.source?.kind !== 'plugin' || messages.some(message => message.toolCalls?.some(call => call.name === TOOL) || message.source?.id === ctx.id && textOf(message).startsWith(HEAD))
-  const eventsOf = ({ id }: SessionView): Promise<readonly SessionEvent[]> => ctx.sessions.read(id).then(({ events }) => events, () => [])      // one in memory only can't be read
 }
 
 /** What the last call that was carried out said. */

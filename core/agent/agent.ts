@@ -51,7 +51,10 @@ export function createAgent({ kernel, store, memoryStore, workspace, config = {}
   kernel.service('commands', scope => commands.view(scope))
   kernel.service('approvals', scope => approvals.view(scope))
   kernel.service('agents', () => agents)
-  kernel.service('sessions', () => ({ list: () => store.list(), read: id => store.read(id) }))
+  kernel.service('sessions', () => ({
+    list: () => store.list(),
+    read: id => store.read(id).catch((error: unknown) => memoryStore.read(id).catch(() => { throw error })),        // it may be kept in memory only
+  }))
   kernel.service('workspace', () => workspace)
   kernel.service('hooks', scope => ({ list: () => hooks.list(), define: (name, options) => hooks.define(scope, name, options) }))
   rejectArchived(kernel, agents)

@@ -114,7 +114,7 @@ export async function apply(ctx: Context, config: Config) {
       const outcome = await fire('PreCompact', 'auto', payload, { trigger: 'auto', custom_instructions: '' })
       if (outcome?.block !== undefined) ctx.logger.warn(`a PreCompact hook objects, which can not stop it: ${outcome.block}`)
     }
-  }, options)
+  }, { ...options, onError: 'pass' })
 
   ctx.on('agent/session-start', async payload => {
     if (payload.session.depth > 0) return

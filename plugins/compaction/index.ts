@@ -3,7 +3,7 @@
  * The summary is logged with this plugin as its source, and the turns it replaces stay in the log.
  * Invariants: cut at borders of turns only, so calls keep their answers; one try a turn, and a failure costs the summary, never the turn.
  */
-import { duration, messageOf, send, z, type Context, type SessionEvent, type SessionView } from 'harnessx'
+import { duration, messageOf, send, z, type Context, type SessionView } from 'harnessx'
 import { cutOf, type Cut } from './cut.js'
 import { Meter, tokensOf } from './meter.js'
 import { SYSTEM, task } from './task.js'
@@ -63,7 +63,7 @@ export function apply(ctx: Context, config: Config) {
       if (!signal.aborted) ctx.logger.error(`session "${session.id}" has about ${size} tokens and could not be summarised, so it goes on as it is: ${messageOf(error)}`)
       return
     }
-  }, { timeout: config.timeout + SLACK_MS })
+  }, { timeout: config.timeout + SLACK_MS, onError: 'pass' })
 
   /** A model reads the old turns, in a session of its own without tools. */
   async function write(session: SessionView, { messages }: Cut, focus: string | undefined, signal: AbortSignal): Promise<string> {
@@ -90,7 +90,7 @@ export function apply(ctx: Context, config: Config) {
 
   ctx.on('agent/request', async ({ session, model }, next) => { meter.sent(session, model, (await next()).usage) })
   ctx.on('agent/session-start', async ({ session, source }) => {
-    if (source !== 'new') meter.resumed(session, await eventsOf(session.id))
+    if (source !== 'new') meter.resumed(session, (await ctx.sessions.read(session.id)).events)
   })
   ctx.on('agent/compacted', ({ session }) => { meter.forget(session.id) })
   ctx.on('agent/session-end', ({ session }) => {
@@ -98,7 +98,5 @@ export function apply(ctx: Context, config: Config) {
     tried.delete(session.id)
     wanted.delete(session.id)
   })
-  /** A session that is kept in memory only can't be read, nor was it resumed. */
-  const eventsOf = (id: string): Promise<readonly SessionEvent[]> => ctx.sessions.read(id).then(({ events }) => events, () => [])
 }
 
