@@ -155,6 +155,7 @@ export class App {
   follow(session: string, follower: Follower): () => void { return this.#agent.agents.follow(session, follower) }
   /** The log of a session so far; of one that is open, from memory. */
   events(session: string): Promise<readonly SessionEvent[]> { return this.#agent.agents.read(session) }
+  steer(session: string, prompt: string): boolean { return this.#agent.agents.steer(session, prompt) }
   archive(session: string): Promise<void> { return this.#agent.agents.archive(session) }
   /** A model key or another variable as plugins are given it. */
   key(name: string): string | undefined { return this.#config.env[name] }

@@ -68,6 +68,12 @@ export class Agents implements AgentsService {
       return this.#start(lane, order)
     }
   }
+  /** Hands a prompt of the user to the turn of a session that runs: it takes it at its next step, or, when it ends before, another turn does. False when none runs. */
+  steer(session: string, prompt: string): boolean {
+    this.#assertRunning()
+    if (prompt.trim() === '') throw new HarnessError('usage', 'a prompt must be a text that is not empty')
+    return this.#busy.get(session)?.steer({ prompt, source: { kind: 'user' } }) ?? false
+  }
   list(): ReturnType<AgentsService['list']> { return [...this.#busy.values()].map(lane => lane.status) }
   abort(session: string, reason = 'stopped by the user'): boolean {
     return this.#busy.get(session)?.abort(new Halt('aborted', reason)) ?? false
@@ -148,7 +154,12 @@ export class Agents implements AgentsService {
     this.#resting.delete(lane)
     this.#busy.set(lane.session.id, lane)
     const run = lane.run(order)
-    run.result.catch((error: unknown) => { this.#ports.log.error(`session "${lane.session.id}": ${messageOf(error)}`) }).finally(() => { this.#rest(lane) })
+    const ended = run.result.catch((error: unknown) => { this.#ports.log.error(`session "${lane.session.id}": ${messageOf(error)}`) })
+    void ended.then(result => {
+      const left = lane.takeSteering()                                   // came too late for that turn
+      if (result?.reason !== 'aborted' && !this.#stopped) for (const prompt of left) this.#start(lane, { ...order, ...prompt, signal: undefined })
+      this.#rest(lane)
+    })
     return run
   }
   #rest(lane: Lane): void {

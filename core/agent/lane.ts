@@ -15,7 +15,7 @@ import { RunStream } from './run-stream.js'
 import type { Run, RunEvent, RunResult } from './services.js'
 import type { Session } from './session.js'
 import type { Person } from './approvals.js'
-import { Halt, type Ports, type TurnInput } from './turn.js'
+import { Halt, type Ports, type Prompt, type TurnInput } from './turn.js'
 
 /** A turn as it was asked for. */
 export interface Order extends Pick<TurnInput, 'prompt' | 'source' | 'model' | 'maxSteps'>, Person {
@@ -44,6 +44,8 @@ export class Lane {
   readonly #controller = new AbortController()
   /** The turn that runs, and those that wait. */
   readonly #jobs: Job[] = []
+  /** Prompts for the turn that runs, until it takes them. */
+  #steering: Prompt[] = []
   #tail: Promise<void> = Promise.resolve()
   #begun = false
   #step = 0
@@ -75,6 +77,18 @@ export class Lane {
     this.#tail = result.then(() => {}, () => {})                      // a failure is the result's; the next turn runs all the same
     return { session: session.id, events: job.stream, result }
   }
+  /** Hands a prompt to the turn that runs, for its next step. False when none runs. */
+  steer(prompt: Prompt): boolean {
+    if (!this.busy) return false
+    this.#steering.push(prompt)
+    return true
+  }
+  /** What no turn has taken before it ended: orders for turns of their own. */
+  takeSteering(): readonly Prompt[] {
+    const taken = this.#steering
+    this.#steering = []
+    return taken
+  }
   /** Stops the turn that runs. */
   abort(halt: Halt): boolean {
     const [running] = this.#jobs
@@ -103,7 +117,7 @@ export class Lane {
     }
     try {
       await this.#begin()
-      return await runTurn(this.#ports, session, { ...order, signal: controller.signal, emit })
+      return await runTurn(this.#ports, session, { ...order, signal: controller.signal, emit, steering: () => this.takeSteering() })
     } finally {
       session.onEvent = this.#tell
       left()

@@ -49,13 +49,25 @@ async function converse(turn: Turn, pending: readonly Message[]): Promise<TurnEn
   for (let continuations = 0; turn.stats.steps < maxSteps;) {
     const { end, owed, context } = await takeStep(turn, pending)
     if (end) return end
-    pending = context
-    if (owed) continue
+    const steered = turn.stats.steps < maxSteps ? await takeSteering(turn) : []                         // what can't be taken is left for a turn of its own
+    pending = [...context, ...steered]
+    if (owed || steered.length > 0) continue
     const more = await mayStop(turn, continuations++)
     if (!more) return { reason: 'completed' }
     pending = [more]
   }
   return { reason: 'max-steps', message: 'step limit reached, the task is unfinished' }
+}
+
+/** What came for this turn while it ran, as far as it is let in. */
+async function takeSteering(turn: Turn): Promise<readonly Message[]> {
+  const entering: Message[] = []
+  for (const { prompt, source } of turn.input.steering?.() ?? []) {
+    const submitted = await turn.ask('agent/user-prompt-submit', { prompt, messages: [userMessage(prompt, source)] })
+    if (submitted.value.kind === 'reject') turn.warn(`a prompt for the running turn was left out: ${rejected(submitted, submitted.value.reason).message}`)
+    else entering.push(...submitted.value.messages)
+  }
+  return entering
 }
 
 /** What a step came to: the end of the turn, or whether the model is owed another step, and what its tools' handlers want it to see. */

@@ -47,13 +47,15 @@ export interface CallAccess {
   forget(session: SessionView, callId: string): void
 }
 
-export interface TurnInput {
-  readonly prompt: string
-  readonly source: Source
+/** Words, and whose they are. */
+export interface Prompt { readonly prompt: string; readonly source: Source }
+export interface TurnInput extends Prompt {
   /** `<id>/<model>`. */
   readonly model: string
   readonly maxSteps?: number | undefined
   readonly signal: AbortSignal
+  /** Takes the prompts that came for this turn while it runs. */
+  steering?(): readonly Prompt[]
   /** What is told and not logged. */
   emit(event: RunEvent): void
 }

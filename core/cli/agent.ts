@@ -24,6 +24,7 @@ interface Options {
   ephemeral?: boolean
   detach?: boolean
   ifIdle?: boolean
+  steer?: boolean
   plugin: string[]
   without: string[]
   safe?: boolean
@@ -33,6 +34,8 @@ export async function agent(io: Io, words: readonly string[], options: Options):
   if (options.session !== undefined && options.continue) throw new HarnessError('usage', '--session and --continue exclude each other')
   if (options.offline && options.model !== undefined) throw new HarnessError('usage', '--offline and --model exclude each other')
   if (options.yes && options.mode !== undefined && options.mode !== 'yes') throw new HarnessError('usage', `--yes is short for --mode yes; it excludes --mode ${options.mode}`)
+  if (options.steer && options.session === undefined && !options.continue) throw new HarnessError('usage', '--steer is for a session whose turn runs: name it with --session or --continue')
+  if (options.steer && (options.ifIdle || options.detach)) throw new HarnessError('usage', '--steer excludes --if-idle and --detach')
   if (options.detach && options.ephemeral) throw new HarnessError('usage', '--detach and --ephemeral exclude each other: nobody could read what came of it')
   const prompt = await readTask(words, io)
   const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })
@@ -47,7 +50,10 @@ export async function agent(io: Io, words: readonly string[], options: Options):
       maxSteps: options.maxSteps, mode: options.yes ? 'yes' : options.mode, ephemeral: options.ephemeral, ifIdle: options.ifIdle,
     }
     if (options.detach) return await detached(io, client, order)
-    const handle = await client.run(order, io.interactive ? terminalApprover(io) : undefined)
+    const approver = io.interactive ? terminalApprover(io) : undefined
+    const after = options.steer && client.where === 'daemon' ? await client.steer(session!, prompt) : undefined
+    if (after !== undefined) io.note('hx: handed to the turn that runs, which takes it at its next step')
+    const handle = after !== undefined ? await (client as DaemonClient).attach(session!, { after }, approver) : await client.run(order, approver)
     signals.first = name => { handle.abort(`stopped by ${name}`) }
     const result = io.json ? await printLines(handle, io) : await printText(handle, io, client.where === 'daemon')
     return signals.code ?? exitOf(result)

@@ -45,6 +45,8 @@ export interface DaemonClient extends Client {
   start(order: RunOrder): Promise<string>
   /** The last turn of a session from its begin, or all lines behind a `seq`, then what happens; to the end of its turns, or for ever. */
   attach(session: string, from: { readonly after: number | 'turn'; readonly forever?: boolean | undefined }, approver?: Approver): Promise<RunHandle>
+  /** Hands a prompt to the turn that runs; what it becomes comes behind the `seq`. Undefined when none runs. */
+  steer(session: string, prompt: string): Promise<number | undefined>
   abort(session: string, reason: string): Promise<boolean>
   /** Digests of the model keys that it uses. */
   keys(): Promise<KeyDigests>

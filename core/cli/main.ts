@@ -64,6 +64,7 @@ does(addCommand(program, 'agent [task...]', 'do one task and end; standard input
   .option('--ephemeral', 'keep nothing of this session')
   .option('--detach', 'print the session and leave; the daemon goes on')
   .option('--if-idle', 'fail when a turn of the session runs, instead of waiting for its end')
+  .option('--steer', 'hand it to the turn of the session that runs, for its next step')
   .option('--plugin <path>', 'load this plugin as well (repeatable)', collect, [])
   .option('--without <id>', 'leave this plugin out (repeatable)', collect, [])
   .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./agent.js')).agent)

@@ -13,6 +13,7 @@ function section(event: SessionEvent): string[] {
     case 'turn-start': return [`## Turn ${event.turn}`, quoted(event.prompt)]
     case 'message': {
       const said = printable(textOf(event)).trim()
+      if (event.source.kind === 'user' && event.step > 0) return [quoted(said)]                       // came while the turn ran
       return event.role === 'assistant' && said !== '' ? [said] : event.role !== 'assistant' && event.source.kind !== 'user' ? [`*${event.source.kind} ${event.source.id ?? ''}:*`, quoted(said)] : []
     }
     case 'tool-intent': return [`**${event.name}**`, fenced(JSON.stringify(event.arguments, null, 2), 'json')]

@@ -100,6 +100,7 @@ function readable(event: SessionEvent, paint: Paint): string[] {
     case 'turn-start': return ['', paint('bold', `> ${printable(event.prompt)}`)]
     case 'message': {
       const said = printable(textOf(event))
+      if (event.source.kind === 'user' && event.step > 0) return [paint('bold', `> ${said}`)]         // came while the turn ran
       const from = event.role === 'assistant' ? [] : event.source.kind === 'user' ? undefined : [note(`(${event.source.kind} ${event.source.id ?? ''}) ${oneLine(said, 200)}`)]
       if (from === undefined || (from.length === 0 && said === '')) return []
       return from.length ? from : [said]

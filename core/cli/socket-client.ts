@@ -61,6 +61,10 @@ class SocketClient implements DaemonClient {
   async stop(wait = false) { return (await this.#post<{ turns: number }>(ROUTES.stop, wait ? { wait } : {})).turns }
   async start(order: RunOrder) { return (await this.#post<{ session: string }>(ROUTES.runs, { ...order, detach: true })).session }
   async abort(session: string, reason: string) { return (await this.#post<{ aborted: boolean }>(of(ROUTES.abort, session), { reason: reason.slice(0, 200) })).aborted }
+  async steer(session: string, prompt: string) {
+    const { steered, after } = await this.#post<{ steered: boolean; after: number }>(of(ROUTES.steer, session), { prompt })
+    return steered ? after : undefined
+  }
   async archive(session: string) { await this.#post(of(ROUTES.archive, session), {}) }
   async approvals() { return (await this.#get<{ approvals: readonly Ask[] }>(ROUTES.approvals)).approvals }
   async answer(id: string, answer: ApprovalAnswer) { await this.#post(of(ROUTES.approval, id), answer) }

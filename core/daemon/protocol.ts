@@ -25,6 +25,7 @@ export const ROUTES = {
   sessions: '/v1/sessions',
   session: '/v1/sessions/:id',
   events: '/v1/sessions/:id/events',
+  steer: '/v1/sessions/:id/steer',
   archive: '/v1/sessions/:id/archive',
   abort: '/v1/sessions/:id/abort',
   reload: '/v1/reload',
@@ -62,6 +63,7 @@ export const StopOrderSchema = z.strictObject({
   wait: z.boolean().optional(),
 })
 export const ReloadOrderSchema = z.strictObject({ ids: z.array(z.string().min(1)).optional() })
+export const SteerOrderSchema = z.strictObject({ prompt: z.string().min(1).max(MAX_BODY_BYTES) })
 export const AbortOrderSchema = z.strictObject({ reason: z.string().max(200) })
 export const ApprovalAnswerSchema = z.discriminatedUnion('answer', [
   z.strictObject({ answer: z.enum(['once', 'session', 'always']) }),

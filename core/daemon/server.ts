@@ -16,7 +16,7 @@ import { VERSION } from '../version.js'
 import { Asks } from './asks.js'
 import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, StopOrderSchema, turnsAre, type WireError } from './protocol.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, SteerOrderSchema, StopOrderSchema, turnsAre, type WireError } from './protocol.js'
 import { sent, sessionFeed } from './session-feed.js'
 
 /** How often an end of the last turn is looked for. */
@@ -55,6 +55,11 @@ export function routes(app: App, token: string, stop: () => void): Hono {
   http.post(ROUTES.abort, async context => {
     const { reason } = await body(context, AbortOrderSchema)
     return context.json({ aborted: app.abort(context.req.param('id'), reason) })
+  })
+  http.post(ROUTES.steer, async context => {
+    const { prompt } = await body(context, SteerOrderSchema), session = context.req.param('id')
+    const after = (await app.events(session)).at(-1)!.seq
+    return context.json({ steered: app.steer(session, prompt), after })
   })
   http.post(ROUTES.archive, async context => {
     await app.archive(context.req.param('id'))

@@ -132,4 +132,21 @@ describe('prompts to a session whose turn runs', () => {
     const log = (await hx(['sessions', 'show', '--json', session])).stdout.trim().split('\n').map(line => JSON.parse(line) as { type: string; turn?: number })
     expect(log.flatMap(({ type, turn }) => type === 'turn-start' || type === 'turn-end' ? [`${type} ${turn}`] : [])).toEqual([1, 2, 3].flatMap(n => [`turn-start ${n}`, `turn-end ${n}`]))
   })
+  it('are taken by the turn that runs with --steer, whose end is shown', async () => {
+    let release!: (reply: string) => void
+    const held = new Promise<string>(resolve => { release = resolve })
+    const { hx, start, model } = await daemon([() => held, 'in blue', 'alone'], FILES)
+    const session = (await hx(['agent', '--detach', 'paint'])).stdout.trim()
+    await until(() => model.requests.length > 0)
+    const steering = start(['agent', '--steer', '--session', session, '--json', 'rather in blue'])
+    await until(() => steering.output().stderr.includes('handed to the turn that runs'))
+    release('red')
+    const { code, stdout } = await steering.ended
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout.trim().split('\n').at(-1)!)).toMatchObject({ type: 'turn-end', turn: 1 })
+    expect(model.requests[1]!.body.messages.slice(-2)).toMatchObject([{ role: 'assistant', content: 'red' }, { role: 'user', content: 'rather in blue' }])
+    expect((await hx(['sessions', 'show', session])).stdout).toContain('> rather in blue')
+    expect(await hx(['agent', '--steer', '--session', session, 'more'])).toMatchObject({ code: 0, stdout: 'alone\n' })       // none runs: a turn as any
+    expect((await hx(['agent', '--steer', 'more'])).code).toBe(2)
+  })
 })
