@@ -54,13 +54,13 @@ export class Registry<T> implements Member {
     if (owner.stage === 'live') this.#compile(slot)
     return disposer
   }
-  /** The first visible entry of a slot. */
-  get(slot: string): Entry<T> | undefined { return this.#seen.get(slot)?.entries[0] }
+  /** The first visible entry of a slot. Behind a closed gate what stood there is shown until it opens: it is about to be back, and whoever uses it waits. */
+  get(slot: string): Entry<T> | undefined { return this.#shown(slot)?.entries[0] }
   /** All visible entries, in order. */
   entries(): readonly Entry<T>[] {
-    return this.#ordered ??= [...this.#seen.values()].flatMap(listing => listing.entries).sort(byPlace)
+    return this.#ordered ??= this.slots().flatMap(slot => this.#shown(slot)?.entries ?? []).sort(byPlace)
   }
-  slots(): readonly string[] { return [...this.#seen.keys()] }
+  slots(): readonly string[] { return [...new Set([...this.#seen.keys(), ...this.#closed.keys()])] }
   /** Everything registered, staged ones too. */
   get size(): number {
     let count = 0
@@ -121,9 +121,11 @@ export class Registry<T> implements Member {
         if (rest.length > 0) this.#closed.set(slot, rest)
         else this.#closed.delete(slot)
       }
+      this.#ordered = undefined
     }
   }
 
+  #shown(slot: string): Listing<T> | undefined { return this.#closed.get(slot)?.[0]?.listing ?? this.#seen.get(slot) }
   async #pass(slot: string, signal: AbortSignal | undefined): Promise<Listing<T>> {
     let end: number | undefined
     for (let closed; (closed = this.#closed.get(slot)?.[0]) !== undefined;) {
