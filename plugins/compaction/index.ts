@@ -3,7 +3,7 @@
  * The summary is logged with this plugin as its source, and the turns it replaces stay in the log.
  * Invariants: cut at borders of turns only, so calls keep their answers; one try a turn, and a failure costs the summary, never the turn.
  */
-import { duration, messageOf, send, z, type Context, type SessionView } from 'harnessx'
+import { duration, messageOf, send, textOf, z, type Context, type Message, type SessionView } from 'harnessx'
 import { cutOf, type Cut } from './cut.js'
 import { Meter, tokensOf } from './meter.js'
 import { SYSTEM, task } from './task.js'
@@ -32,7 +32,7 @@ export function apply(ctx: Context, config: Config) {
   const tried = new Map<string, number>()
   /** Tasks that a model works on. */
   const tasks = new Set<string>()
-  const isTask = ({ messages }: SessionView) => tasks.size > 0 && messages.some(message => message.content.length === 1 && tasks.has(String(message.content[0]!['text'])))
+  const isTask = (messages: readonly Message[]) => tasks.size > 0 && messages.some(message => tasks.has(textOf(message)))
 
   ctx.commands.register({
     name: 'compact', description: 'Replaces the conversation so far by a summary, before the next step; "/compact WORDS" says what to heed.',
@@ -45,7 +45,7 @@ export function apply(ctx: Context, config: Config) {
   ctx.on('agent/pre-step', async ({ session, turn, messages, signal }, next) => {
     const decision = await next()
     const focus = wanted.get(session.id)
-    if (decision.kind === 'reject' || decision.compact || tried.get(session.id) === turn || messages.some(({ content }) => tasks.has(String(content[0]?.['text'])))) return
+    if (decision.kind === 'reject' || decision.compact || tried.get(session.id) === turn || isTask(messages)) return
     const size = meter.measure(session) + tokensOf(decision.messages)
     if (focus === undefined && size <= config.above) return
     tried.set(session.id, turn)
@@ -82,11 +82,11 @@ export function apply(ctx: Context, config: Config) {
     } finally { tasks.delete(prompt) }
   }
   ctx.on('agent/system-prompt', async ({ session }, next) => {
-    if (!isTask(session)) return
+    if (!isTask(session.messages)) return
     await next()
     return [{ id: ctx.id, text: SYSTEM }]
   })
-  ctx.on('agent/pre-request', ({ session }) => { if (isTask(session)) return send({ tools: [] }) })
+  ctx.on('agent/pre-request', ({ session }) => { if (isTask(session.messages)) return send({ tools: [] }) })
 
   ctx.on('agent/request', async ({ session, model }, next) => { meter.sent(session, model, (await next()).usage) })
   ctx.on('agent/session-start', async ({ session, source }) => {

@@ -89,7 +89,7 @@ describe('compaction', () => {
     expect(conversation(model.requests.at(-1)!)).toHaveLength(4)
   })
   it('ends at once with the turn, and after its own limit goes on without', async () => {
-    const { agent, model, run, cwd, told } = await started({ timeout: '40ms' })
+    const { agent, model, run, cwd, told } = await started({ timeout: '400ms' })
     model.says({ text: LONG, usage: few })
     const { session } = await run('first')
     model.says({ deaf: true }, 'went on')

@@ -40,12 +40,12 @@ describe('fallback', () => {
     expect(ran).toBe(1)
   })
   it('passes over a model that failed until its rest is over', async () => {
-    const { model, second, run } = await started({ rest: '80ms' })
+    const { model, second, run } = await started({ rest: '1s' })
     model.says(busy, 'back again')
     second.says('one', 'two')
     expect(models((await run('go')).log)).toEqual(['scripted/default', 'second/m'])
     expect(models((await run('go')).log)).toEqual(['second/m'])
-    await new Promise(resolve => { setTimeout(resolve, 90) })
+    await new Promise(resolve => { setTimeout(resolve, 1100) })
     expect(await run('go')).toMatchObject({ text: 'back again' })
   })
   it('tries all of them when all rest', async () => {

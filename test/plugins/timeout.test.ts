@@ -45,7 +45,7 @@ describe('timeout', () => {
   it('is a failure that passes: above it, retry sends the request again', async () => {
     const agent = await testAgent()
     await agent.plugin('retry', ctx => { retry.apply(ctx, retry.Config.parse({})) })
-    await agent.plugin('timeout', ctx => { timeout.apply(ctx, timeout.Config.parse({ request: '30ms' })) })
+    await agent.plugin('timeout', ctx => { timeout.apply(ctx, timeout.Config.parse({ request: '500ms' })) })
     agent.model.says({ hang: true }, 'second try')
     const { text, log } = await agent.run('go')
     expect(text).toBe('second try')
