@@ -33,8 +33,8 @@ export async function check(io: Io): Promise<number> {
   return wrong.length === 0 ? 0 : 2
 }
 
-export async function schema(io: Io): Promise<number> {
-  io.say(JSON.stringify(configJsonSchema(await shippedSchemas()), null, 2))
+export async function schema(io: Io, { api = false }: { api?: boolean }): Promise<number> {
+  io.say(JSON.stringify(api ? (await import('../daemon/openapi.js')).openApi() : configJsonSchema(await shippedSchemas()), null, 2))
   return 0
 }
 

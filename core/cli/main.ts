@@ -110,7 +110,7 @@ does(addCommand(sessions, 'abort <id>', 'stop the turn that runs in the daemon')
 
 const config = addCommand(program, 'config', 'the config file: check it, print its schema').helpCommand(false)
 does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)
-does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors'), async () => (await import('./config.js')).schema)
+does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors').option('--api', 'instead: OpenAPI of the daemon\'s socket, for programs'), async () => (await import('./config.js')).schema)
 
 does(addCommand(program, 'init', 'write a harness.config.yaml here'), async () => (await import('./init.js')).init)
 

@@ -14,6 +14,7 @@ export const MAX_BODY_BYTES = 1024 * 1024
 
 export const ROUTES = {
   live: '/v1/live',
+  openapi: '/v1/openapi.json',
   status: '/v1/status',
   keys: '/v1/keys',
   stop: '/v1/stop',
@@ -75,7 +76,12 @@ export const ApprovalAnswerSchema = z.discriminatedUnion('answer', [
  * Of a session's events: reset (the client's place is not in this log, it comes again from the start), then the same, then end.
  */
 export type RunEventName = 'session' | 'log' | 'delta' | 'progress' | 'approval' | 'settled' | 'result' | 'error' | 'reset' | 'end'
-export interface WireError { readonly code: string; readonly message: string; readonly place?: { readonly file: string; readonly line?: number | undefined; readonly column?: number | undefined } | undefined }
+export const WireErrorSchema = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  place: z.strictObject({ file: z.string(), line: z.int().optional(), column: z.int().optional() }).optional(),
+})
+export type WireError = z.infer<typeof WireErrorSchema>
 
 /** `no turn is`, `1 turn is`, `2 turns are`. */
 export const turnsAre = (count: number): string => count === 0 ? 'no turn is' : count === 1 ? '1 turn is' : `${count} turns are`

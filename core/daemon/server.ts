@@ -16,6 +16,7 @@ import { VERSION } from '../version.js'
 import { Asks } from './asks.js'
 import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
+import { openApi } from './openapi.js'
 import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, SteerOrderSchema, StopOrderSchema, turnsAre, type WireError } from './protocol.js'
 import { sent, sessionFeed } from './session-feed.js'
 
@@ -42,6 +43,7 @@ export function routes(app: App, token: string, stop: () => void): Hono {
   })
   http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
 
+  http.get(ROUTES.openapi, context => context.json(openApi()))
   http.get(ROUTES.status, context => context.json(app.status()))
   const salt = randomBytes(16).toString('base64url')
   http.get(ROUTES.keys, context => context.json(keyDigests(name => app.key(name), salt)))

@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HEADERS, PROTOCOL, ROUTES } from '../../core/daemon/protocol.js'
 import { place, until, type Place } from '../support/hx.js'
+import { OPERATIONS } from '../../core/daemon/openapi.js'
+import { routes } from '../../core/daemon/server.js'
+import type { App } from '../../core/app.js'
 import { startScriptedModel } from '../support/scripted-model.js'
 
 const CONFIG = 'plugins: [hook-log, tool-fs, model-openai, model-offline]\n'
@@ -114,5 +117,21 @@ describe('a daemon in the background', () => {
     const wrong = await hx(['start', '--trust'])
     expect(wrong.code).toBe(2)
     expect(wrong.stderr).toContain('did you mean "plugins"?')
+  })
+})
+
+describe('the description of the socket', () => {
+  it('has every route that is served, and no other', () => {
+    const served = routes({} as App, 'token', () => {}).routes.filter(({ method }) => method !== 'ALL').map(({ method, path }) => `${method} ${path}`)
+    expect(OPERATIONS.map(({ method, route }) => `${method.toUpperCase()} ${ROUTES[route]}`).sort()).toEqual([...new Set(served)].sort())
+    expect(new Set(OPERATIONS.map(({ route }) => route)).size).toBe(Object.keys(ROUTES).length)
+  })
+  it('is served, and printed by hx config schema --api, with the schemas that bodies are read with', async () => {
+    const { hx, json } = await daemon()
+    const served = await json({ path: ROUTES.openapi }) as { openapi: string; paths: Record<string, { post?: { requestBody: { content: Record<string, { schema: { properties: object; required: string[]; additionalProperties: boolean } }> } } }> }
+    expect(JSON.parse((await hx(['config', 'schema', '--api'])).stdout)).toEqual(served)
+    expect(served.openapi).toBe('3.1.0')
+    const { schema } = served.paths['/v1/runs']!.post!.requestBody.content['application/json']!
+    expect(schema).toMatchObject({ required: ['prompt', 'cwd'], additionalProperties: false, properties: { detach: { type: 'boolean' }, mode: { enum: ['default', 'accept-edits', 'plan', 'yes'] } } })
   })
 })
