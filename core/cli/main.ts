@@ -86,6 +86,9 @@ does(addCommand(program, 'restart', 'stop it when its turns have ended, and star
 does(addCommand(program, 'logs', 'what the daemon wrote').option('-f, --follow', 'go on with what it writes').option('-n, --lines <n>', 'so many lines (50)', count), async () => (await import('./logs.js')).logs)
 does(addCommand(program, 'status', 'is the daemon running, and how is it'), async () => (await import('./status.js')).status)
 
+const service = addCommand(program, 'service', 'the daemon under a service manager').helpCommand(false)
+does(addCommand(service, 'install', 'write a systemd user unit for the daemon of this config, and say how to switch it on').option('--print', 'print the unit and write nothing'), async () => (await import('./service.js')).install)
+
 const plugins = does(addCommand(program, 'plugins', 'plugins: list them, or switch them on and off'), async () => (await import('./plugins.js')).list)
 does(addCommand(plugins, 'list', 'every entry of the config and its state'), async () => (await import('./plugins.js')).list)
 does(addCommand(plugins, 'enable <id>', 'switch an entry on, in the config file'), async () => (await import('./plugins.js')).enable)

@@ -2,6 +2,7 @@
  * `hx start`, `hx stop` and `hx restart`: the daemon of this config. In the foreground it is this process, for a service manager: stopped by SIGTERM or Ctrl-C, exit 0.
  * In the background it is a process of its own (launch.ts).
  */
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { App } from '../app.js'
@@ -41,6 +42,7 @@ async function foreground(io: Io, found: Found): Promise<number> {
   try {
     const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: piped === undefined }, () => App.start({ ...options, env, watch: true, fatal }))
     io.note(`hx: the daemon of ${found.located.file} listens on ${found.endpoint.socket} (pid ${process.pid})`)
+    tellManager(io)
     try {
       if (signals.code === undefined) await Promise.race([stopped, daemon.asked, broken])
     } finally { await daemon.stop() }
@@ -49,6 +51,12 @@ async function foreground(io: Io, found: Found): Promise<number> {
     if (!(error instanceof HarnessError) || error.code !== 'daemon_running') throw error
     return told(io, found, 'a daemon runs already for this config')
   } finally { signals.off() }
+}
+
+/** Under systemd with Type=notify: ready. */
+function tellManager(io: Io): void {
+  if (!io.env['NOTIFY_SOCKET']) return
+  execFile('systemd-notify', ['--ready', `--pid=${process.pid}`], { timeout: 5000 }, error => { if (error) io.note(`hx: the service manager could not be told that the daemon is ready: ${error.message}`) })
 }
 
 async function background(io: Io, found: Found, trust = io.globals.trust === true): Promise<number> {
