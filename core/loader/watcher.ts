@@ -57,6 +57,7 @@ export class Watcher {
   readonly #told = new Map<string, string | undefined>()
   readonly #rechecks = new Map<string, NodeJS.Timeout[]>()
   #rescan: NodeJS.Timeout | undefined
+  #late: NodeJS.Timeout | undefined
   #working = false
   /** Ends the pause of a work that waits for a text that is not there yet. */
   #wake = () => {}
@@ -108,6 +109,7 @@ export class Watcher {
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#rescan)
+    clearTimeout(this.#late)
     for (const timer of [...this.#rechecks.values()].flat()) clearTimeout(timer)
     this.#rechecks.clear()
     this.#pending.clear()
@@ -180,9 +182,11 @@ export class Watcher {
   #recheck(file: string): void {
     for (const timer of this.#rechecks.get(file) ?? []) clearTimeout(timer)
     this.#rechecks.set(file, RECHECK_MS.map((ms, index) => setTimeout(() => {
-      if (index === RECHECK_MS.length - 1) { this.#rechecks.delete(file); this.#follow() }
+      if (index === RECHECK_MS.length - 1) this.#rechecks.delete(file)
       if (!this.#isTold(file, read(file))) this.#look(file)
     }, ms).unref()))
+    clearTimeout(this.#late)
+    this.#late = setTimeout(() => { this.#follow() }, RECHECK_MS.at(-1)).unref()   // once, however many files were saved: it asks for the real path of each
   }
   #look(file: string): void {
     if (this.#closed) return
