@@ -186,6 +186,22 @@ describe('agent/user-prompt-submit and agent/pre-step', () => {
     expect(await through([1, true], [2, false])).toEqual([1, 'summary 1', 'a'])
     expect(await through([undefined, false])).toBeUndefined()
   })
+  it('keep messages of the session in a compact as they are, calls and sources too; of a result the content may be another', async () => {
+    const call: Message = { role: 'assistant', content: [], source: { kind: 'model', id: 'm' }, toolCalls: [{ id: 'c1', name: 'bash', arguments: '{}' }] }
+    const result: Message = { role: 'tool', content: [{ type: 'text', text: 'much' }], source: { kind: 'tool', id: 'bash' }, toolCallId: 'c1' }
+    const session = [message('hi'), call, result], payload = { ...payloads.step(), session: { ...payloads.step().session, messages: session } }
+    const compacted = async (messages: readonly unknown[]) => {
+      const { hooks, plugin } = testHooks()
+      plugin('a').on('agent/pre-step', () => enter([], { compact: { through: 3, messages: messages as never } }))
+      const { value, failure } = await hooks.dispatch('agent/pre-step', payload)
+      return failure ?? entered(value).compact?.messages
+    }
+    const less = [{ type: 'text', text: 'less' }]
+    expect(await compacted(session)).toEqual(session)
+    expect(await compacted(['note', call, { ...result, content: less }])).toEqual([{ role: 'user', content: [{ type: 'text', text: 'note' }], source: source('a') }, call, { ...result, content: less }])
+    expect(await compacted([call, { ...result, content: less, source: { kind: 'user' } }])).toEqual([call, { ...result, content: less }])
+    for (const made of [[{ ...call, toolCalls: [{ id: 'c1', name: 'rm', arguments: '{}' }] }], [{ ...result, toolCallId: 'c2' }], [result, call], [{ ...result, content: 7 }]]) expect(await compacted(made)).toBe('hook_failed')
+  })
   it('drop a compact when the step is rejected', async () => {
     const { hooks, plugin } = testHooks()
     plugin('a').on('agent/pre-step', ({ messages }) => enter(messages, { compact: { through: 3, messages: [] } }))

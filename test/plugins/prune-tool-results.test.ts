@@ -1,9 +1,10 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createTestHost } from 'harnessx/testing'
 import * as prune from '../../plugins/prune-tool-results.js'
 import { buildRequest, checkPairs } from '../../core/agent/request.js'
 import { conversation, ofType, testAgent } from '../support/agent.js'
-import { textOf, type Message } from '../../core/agent/vocabulary.js'
+import { text, textOf, type Message } from '../../core/agent/vocabulary.js'
 
 const LEFT_OUT = '[a result of 4000 characters was left out to make room; call the tool again if you need it]'
 async function started(config: object) {
@@ -61,6 +62,20 @@ describe('prune-tool-results', () => {
     await host.run('go')
     expect(textOf(host.requests.at(-1)!.messages.at(-1)!)).toMatch(/^\[a result of \d+ characters was left out/)
     await host.close()
+  })
+  it('keeps every pair whole and every message in its place, whatever the conversation', () => {
+    const group = fc.oneof(fc.constant(undefined), fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 4 }))
+    fc.assert(fc.property(fc.array(group, { maxLength: 12 }), fc.integer({ min: 0, max: 2000 }), (groups, keep) => {
+      const messages = groups.flatMap((sizes, at): Message[] => sizes === undefined ? [{ role: 'user', content: [text(`say ${at}`)] }] : [
+        { role: 'assistant', content: [], toolCalls: sizes.map((_, i) => ({ id: `${at}.${i}`, name: 'big', arguments: '{}' })) },
+        ...sizes.map((size, i): Message => ({ role: 'tool', content: [text('.'.repeat(size))], toolCallId: `${at}.${i}` })),
+      ])
+      const old = prune.pruned(messages, prune.Config.parse({ keep, atLeast: 100 }))
+      if (!old) return
+      expect(checkPairs([...old.messages, ...messages.slice(old.messages.length)])).toBeUndefined()
+      expect(messages[old.messages.length]?.role).not.toBe('tool')
+      expect(old.messages.map(({ role, toolCallId }) => [role, toolCallId])).toEqual(messages.slice(0, old.messages.length).map(({ role, toolCallId }) => [role, toolCallId]))
+    }), { numRuns: 200 })
   })
   it('finds no border where the log was compacted by somebody else meanwhile', () => {
     const rest: Message[] = [{ role: 'assistant', content: [{ type: 'text', text: 'x' }] }]
