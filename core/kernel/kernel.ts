@@ -198,7 +198,7 @@ export class Kernel {
     const applied = new Promise<unknown>((resolve, reject) => {
       generation.mount = this.#contexts.open(generation.parent?.ctx, id, members, async ctx => {
         try {
-          resolve(await runAs(generation, () => start(ctx, generation.config as never)))
+          resolve(await runAs(generation, () => generation.footprint!.during(() => start(ctx, generation.config as never))))
         } catch (error) {
           reject(error)
         } finally {

@@ -3,6 +3,8 @@
  * Handles are counted by kind, for the whole process, so this is a strong hint and never a reason to act; listeners are known one by one. No private API of Node, no async_hooks.
  */
 
+import { isThenable } from './limits.js'
+
 /** What a plugin left behind. */
 export interface Leak { readonly plugin: string; readonly kind: string; readonly count: number }
 
@@ -24,6 +26,7 @@ export class Footprint {
   readonly #before: Census
   readonly #heard = new Set(hearings().map(({ listener }) => listener))
   #grown: Census = new Map()
+  #timers: number | undefined
   #listeners: { readonly event: string | symbol; readonly listener: WeakRef<Function> }[] = []
   /** `ctxTimers`: how many timers of plugins run that were made through ctx; they are taken back in any case. */
   constructor(plugin: string, ctxTimers: () => number) {
@@ -32,8 +35,17 @@ export class Footprint {
     this.#before = this.#census()
   }
 
+  /** Calls `apply`. As long as it does not wait nobody else runs, so the timers of a plugin that never waits are known for sure: those of turns come and go all the time. */
+  during<T>(start: () => T): T {
+    const before = this.#census().get('Timeout') ?? 0
+    const result = start()
+    if (!isThenable(result)) this.#timers = (this.#census().get('Timeout') ?? 0) - before
+    return result
+  }
   mounted(): void {
-    this.#grown = minus(this.#census(), this.#before)
+    const grown = new Map(minus(this.#census(), this.#before))
+    if (this.#timers !== undefined) grown.set('Timeout', this.#timers)
+    this.#grown = grown
     this.#listeners = hearings().filter(({ listener }) => !this.#heard.has(listener)).map(({ event, listener }) => ({ event, listener: new WeakRef(listener) }))
     this.#heard.clear()                                    // others' functions are not ours to keep
   }

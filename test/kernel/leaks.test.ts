@@ -50,6 +50,14 @@ describe('what a plugin leaves behind outside ctx', () => {
     await sleep(150)
     expect(leaks).toEqual([])
   })
+  it('is not a timer of a turn that begins while it loads', async () => {
+    const { live, kernel, leaks } = testKernel()
+    const loading = live(ctx => { ctx.setInterval(() => {}, 60_000) })
+    for (let i = 0; i < 3; i++) left.push(clearTimeout.bind(null, setTimeout(() => {}, 60_000)))
+    await kernel.dispose(await loading)
+    await sleep(150)
+    expect(leaks).toEqual([])
+  })
   it('is not a timer of another plugin that starts while it loads', async () => {
     const { live, kernel, leaks } = testKernel()
     const other = await live(() => {}, { id: 'other' })
