@@ -122,7 +122,7 @@ export function routes(app: App, token: string, stop: () => void): Hono {
 
 /** Listens on a Unix socket that only its owner can reach. */
 export async function listen(http: Hono, socket: string): Promise<HttpServer> {
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, maxHeaderSize: 16 * 1024 }, getRequestListener(http.fetch, { overrideGlobalObjects: false }))
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 10_000, maxHeaderSize: 16 * 1024 }, getRequestListener(http.fetch, { overrideGlobalObjects: false }))
   server.maxConnections = MAX_CONNECTIONS
   const before = process.umask(0o177)                        // 0600 from the first moment
   try {

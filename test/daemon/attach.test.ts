@@ -1,4 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { createConnection, createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { RunEvent } from '../../core/agent/services.js'
+import { connectDaemon } from '../../core/cli/socket-client.js'
 import { daemon, type Told } from '../support/daemon.js'
 import { until } from '../support/hx.js'
 
@@ -112,6 +116,49 @@ describe('the events of a session', () => {
     const told: Told[] = []
     for await (const one of follow(`/v1/sessions/${session}/events`)) told.push(one)
     expect(seqs(told)).toEqual(upTo(seqs(told).length))
+  })
+})
+
+describe('a client whose connection is lost again and again', () => {
+  /** Passes everything on, and cuts each connection after so many bytes of the answer. */
+  async function flaky(one: { socket: string; folder: string }, bytes: number) {
+    const path = join(one.folder, 'flaky.sock')
+    let cuts = 0
+    const proxy = createServer(client => {
+      const up = createConnection(one.socket)
+      let passed = 0
+      client.on('error', () => {}).pipe(up)
+      up.on('error', () => {}).on('close', () => { client.destroy() }).on('data', chunk => {
+        client.write(chunk)
+        passed += chunk.length
+        if (passed > bytes) { cuts++; client.destroy(); up.destroy() }
+      })
+    })
+    await new Promise<void>(resolve => proxy.listen(path, resolve))
+    onTestFinished(() => { proxy.close() })
+    const client = await connectDaemon({ folder: '', lock: '', mark: '', strikes: '', socket: path, token: one.socket.replace('.sock', '.token') }, { anyVersion: false, note: () => {} })
+    return { client: client!, cuts: () => cuts }
+  }
+  it('sees every line of its run once, in order, and its result', async () => {
+    const one = await daemon([{ ...slow, chunkMs: 20 }], FILES)
+    const { client, cuts } = await flaky(one, 1500)
+    const handle = await client.run({ prompt: 'count', cwd: one.folder })
+    const events: RunEvent[] = []
+    for await (const event of handle.events) events.push(event)
+    expect(await handle.result).toMatchObject({ reason: 'completed', text: slow.text, unanswered: false, turn: 1 })
+    const all = events.flatMap(event => 'seq' in event ? [event.seq] : [])
+    expect(all).toEqual(upTo(all.length))
+    expect(cuts()).toBeGreaterThan(1)
+  })
+  it('gives up with a sentence when the daemon is gone', async () => {
+    const one = await daemon([{ hang: 'body' }], FILES)
+    const { client } = await flaky(one, 1_000_000)
+    const handle = await client.run({ prompt: 'wait', cwd: one.folder })
+    await until(() => one.model.requests.length > 0)
+    const { pid } = (await one.ask('/v1/status')).body as { pid: number }
+    process.kill(pid, 'SIGKILL')
+    for await (const _ of handle.events) { /* to its end */ }
+    await expect(handle.result).rejects.toThrow(/the connection to the daemon was lost; if it still runs, so does the turn: hx attach/)
   })
 })
 
