@@ -157,6 +157,8 @@ export class App {
   events(session: string): Promise<readonly SessionEvent[]> { return this.#agent.agents.read(session) }
   steer(session: string, prompt: string): boolean { return this.#agent.agents.steer(session, prompt) }
   archive(session: string): Promise<void> { return this.#agent.agents.archive(session) }
+  /** Where the daemon listens beside its socket. */
+  get tcp(): ConfigInForce['config']['server']['tcp'] { return this.#config.config.server.tcp }
   /** A model key or another variable as plugins are given it. */
   key(name: string): string | undefined { return this.#config.env[name] }
   plugins(): readonly PluginInfo[] { return this.#host.list() }

@@ -10,7 +10,7 @@ import { acquireLock } from '../kernel/lock.js'
 import type { App } from '../app.js'
 import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
 import { clearMark, writeMark, type RunMark } from './run-mark.js'
-import { listen, routes } from './server.js'
+import { listen, listenTcp, routes } from './server.js'
 import { VERSION } from '../version.js'
 
 /** A client that looks whether the lock is free has it for a moment. */
@@ -28,12 +28,13 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   await securedFolder(endpoint)
   const lock = await acquireLock(endpoint.lock) ?? await sleep(LOOKED_MS).then(() => acquireLock(endpoint.lock))
   if (!lock) throw new HarnessError('daemon_running', 'a daemon already runs for this config; see "hx status"')
-  let app: App | undefined, server: HttpServer | undefined
+  const servers: HttpServer[] = []
+  let app: App | undefined
   const stop = async () => {
-    const closed = server && new Promise<void>(done => { server!.close(() => { done() }) })
+    const closed = servers.map(server => new Promise<void>(done => { server.close(() => { done() }) }))
     await app?.stop()
-    server?.closeAllConnections()
-    await closed
+    for (const server of servers) server.closeAllConnections()
+    await Promise.all(closed)
     await Promise.all([rm(endpoint.socket, { force: true }), rm(endpoint.token, { force: true }), clearMark(endpoint)])
     await lock.release()
   }
@@ -42,7 +43,9 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   try {
     app = await startApp()
     await rm(endpoint.socket, { force: true })
-    server = await listen(routes(app, await writeToken(endpoint), ask), endpoint.socket)
+    const http = routes(app, await writeToken(endpoint), ask)
+    servers.push(await listen(http, endpoint.socket))
+    if (app.tcp) servers.push(await listenTcp(http, app.tcp))
     await writeMark(endpoint, { pid: process.pid, version: VERSION, ...how })
   } catch (error) {
     await stop()

@@ -4,8 +4,9 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type Server as HttpServer } from 'node:http'
+import type { ListenOptions } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { getRequestListener } from '@hono/node-server'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { Hono, type Context as RouteContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
@@ -32,6 +33,13 @@ export function routes(app: App, token: string, stop: () => void): Hono {
   const asks = new Asks()
   let leaving = false
 
+  http.use(async (context, next) => {
+    const { remoteAddress, localPort } = (context.env as HttpBindings).incoming?.socket ?? {}
+    if (remoteAddress === undefined) return next()            // the socket: only its owner gets there
+    const hosts = [`127.0.0.1:${localPort}`, `localhost:${localPort}`, `[::1]:${localPort}`]
+    if (context.req.header('origin') === undefined && hosts.includes(context.req.header('host') ?? '')) return next()
+    return refuse(context, 403, { code: 'usage', message: 'a page of a browser, or another name of this host: refused' })
+  })
   http.get(ROUTES.live, context => context.body(null, 204))
   http.use(async (context, next) => {
     context.header(HEADERS.version, VERSION)
@@ -122,12 +130,19 @@ export function routes(app: App, token: string, stop: () => void): Hono {
 
 /** Listens on a Unix socket that only its owner can reach. */
 export async function listen(http: Hono, socket: string): Promise<HttpServer> {
+  const before = process.umask(0o177)                        // 0600 from the first moment
+  try { return await listening(http, { path: socket }) } finally { process.umask(before) }
+}
+/** Listens on a port of this machine. A page of a browser, or a name that leads here, gets nowhere; everybody else needs the token. */
+export async function listenTcp(http: Hono, { host, port }: NonNullable<App['tcp']>): Promise<HttpServer> {
+  try { return await listening(http, { host, port }) } catch (error) {
+    throw new HarnessError('config_invalid', `server.tcp: ${host} port ${port} can not be listened on (${messageOf(error)}); choose another, or leave server.tcp out`, { cause: error })
+  }
+}
+async function listening(http: Hono, where: ListenOptions): Promise<HttpServer> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 10_000, maxHeaderSize: 16 * 1024 }, getRequestListener(http.fetch, { overrideGlobalObjects: false }))
   server.maxConnections = MAX_CONNECTIONS
-  const before = process.umask(0o177)                        // 0600 from the first moment
-  try {
-    await new Promise<void>((resolve, reject) => { server.once('error', reject).listen(socket, () => { server.off('error', reject); resolve() }) })
-  } finally { process.umask(before) }
+  await new Promise<void>((resolve, reject) => { server.once('error', reject).listen(where, () => { server.off('error', reject); resolve() }) })
   return server
 }
 
@@ -151,4 +166,4 @@ async function idle(app: App): Promise<void> {
   while (app.turns() > 0) await sleep(LOOK_MS)
 }
 const wire = (error: unknown): WireError => error instanceof HarnessError ? { code: error.code, message: error.message, place: error.place } : { code: 'internal', message: messageOf(error) }
-const refuse = (context: RouteContext, status: 400 | 401 | 404 | 413 | 426 | 429 | 500, error: WireError) => context.json({ error }, status)
+const refuse = (context: RouteContext, status: 400 | 401 | 403 | 404 | 413 | 426 | 429 | 500, error: WireError) => context.json({ error }, status)

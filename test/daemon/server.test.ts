@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { request } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HEADERS, PROTOCOL, ROUTES } from '../../core/daemon/protocol.js'
@@ -133,5 +134,34 @@ describe('the description of the socket', () => {
     expect(served.openapi).toBe('3.1.0')
     const { schema } = served.paths['/v1/runs']!.post!.requestBody.content['application/json']!
     expect(schema).toMatchObject({ required: ['prompt', 'cwd'], additionalProperties: false, properties: { detach: { type: 'boolean' }, mode: { enum: ['default', 'accept-edits', 'plan', 'yes'] } } })
+  })
+})
+
+describe('a daemon with server.tcp', () => {
+  const tcp = async () => {
+    const probe = createServer()
+    await new Promise<void>(resolve => probe.listen(0, '127.0.0.1', resolve))
+    const { port } = probe.address() as AddressInfo
+    await new Promise(resolve => probe.close(resolve))
+    return port
+  }
+  it('answers on the loopback to a literal name with the token, and to no page of a browser', async () => {
+    const port = await tcp()
+    const { token } = await daemon({}, { 'harness.config.yaml': `server: { tcp: { port: ${port} } }\n${CONFIG}` })
+    const status = (headers: Record<string, string>): Promise<number> => new Promise((resolve, reject) => {
+      request({ host: '127.0.0.1', port, path: ROUTES.status, headers: { [HEADERS.authorization]: `Bearer ${token}`, [HEADERS.protocol]: String(PROTOCOL), ...headers } }, response => { resolve(response.resume().statusCode!) }).on('error', reject).end()
+    })
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`]) expect(await status({ host }), host).toBe(200)
+    for (const host of ['localhost.evil.com', `localhost.evil.com:${port}`, `127.evil.com:${port}`, `0.0.0.0:${port}`, '127.0.0.1', 'localhost:1']) expect(await status({ host }), host).toBe(403)
+    for (const origin of ['http://evil.com', 'null', `http://127.0.0.1:${port}`]) expect(await status({ host: `127.0.0.1:${port}`, origin }), origin).toBe(403)
+    expect(await status({ host: `127.0.0.1:${port}`, [HEADERS.authorization]: 'Bearer wrong' })).toBe(401)
+  })
+  it('does not start when the port is taken, and says so', async () => {
+    const other = createServer()
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => { other.close() })
+    const { hx } = place({ 'harness.config.yaml': `server: { tcp: { port: ${(other.address() as AddressInfo).port} } }\n` })
+    expect(await hx(['start', '--trust'])).toMatchObject({ code: 2, stderr: expect.stringContaining('server.tcp: 127.0.0.1 port') as unknown })
+    expect((await hx(['status'])).code).toBe(1)
   })
 })
