@@ -33,7 +33,7 @@ export class Effects {
       for (const effect of [...this.#list].reverse()) {
         if (!this.#list.delete(effect)) continue                     // one that was undone took it back meanwhile
         try {
-          await within(limitMs, effect.undo(), () => new Error(`it did not end within ${limitMs} ms`))
+          await within(limitMs, effect.undo(), () => new Error(`it did not end within ${Math.round(limitMs)} ms`))
         } catch (error) {
           this.#failed(effect, error)
         }

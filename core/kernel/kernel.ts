@@ -265,7 +265,7 @@ export class Kernel {
     if (!closing) return
     if (!generation.applied) return void closing.catch(error => { generation.warn(`its context could not be closed: ${messageOf(error)}`) })   // cordis waits for the end of apply, which may never come
     try {
-      await within(limitMs, closing, () => new Error(`it did not end within ${limitMs} ms`))
+      await within(limitMs, closing, () => new Error(`it did not end within ${Math.round(limitMs)} ms`))
     } catch (error) {
       generation.warn(`its context could not be closed: ${messageOf(error)}`)
     }
