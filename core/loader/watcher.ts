@@ -33,7 +33,7 @@ export interface WatchProblem { readonly files: readonly string[]; readonly erro
 /** After the last event of a file. */
 const RECHECK_MS = [20, 60, 200]
 /** How long a text has to stand still that isn't there, is empty or a mere beginning; and one that doesn't parse or was refused. */
-const CUT_MS = 250, BROKEN_MS = 126
+const CUT_MS = 250, BROKEN_MS = 160
 /** Between looks at a file that does not stand still yet, doubling. */
 const FIRST_PAUSE_MS = 2, LONGEST_PAUSE_MS = 64
 /** A file that never stands still is handed over as it is. */
