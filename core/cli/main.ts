@@ -70,10 +70,11 @@ does(addCommand(program, 'agent [task...]', 'do one task and end; standard input
   .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./agent.js')).agent)
 
 does(addCommand(program, 'attach <session>', 'follow the turn that runs in a session of the daemon, and answer its asks; Ctrl-C leaves it alone')
+  .summary('follow a turn of the daemon, answer its asks')
   .option('--after <seq>', 'show what is behind this line of the log', position)
   .option('--follow', 'stay when the turn has ended'), async () => (await import('./attach.js')).attach)
 
-const approvals = does(addCommand(program, 'approvals', 'asks that wait for an answer: list them, allow or deny one'), async () => (await import('./approvals.js')).list)
+const approvals = does(addCommand(program, 'approvals', 'asks that wait: list, allow or deny them'), async () => (await import('./approvals.js')).list)
 does(addCommand(approvals, 'list', 'asks of all sessions of the daemon'), async () => (await import('./approvals.js')).list)
 does(addCommand(approvals, 'allow <id>', 'let this one call run').option('--session', 'and the very same call for the rest of its session').option('--always', 'and write an allow rule for this very command into the config'), async () => (await import('./approvals.js')).allow)
 does(addCommand(approvals, 'deny <id> [why...]', 'refuse it, and tell the model why'), async () => (await import('./approvals.js')).deny)
@@ -82,7 +83,7 @@ does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yo
 
 does(addCommand(program, 'start', 'start the daemon of this config').option('--foreground', 'stay in this terminal, for a service manager'), async () => (await import('./start.js')).start)
 does(addCommand(program, 'stop', 'stop it: turns end, plugins are unloaded'), async () => (await import('./start.js')).stop)
-does(addCommand(program, 'restart', 'stop it when its turns have ended, and start it anew: with this hx, and the keys of this shell').option('--now', 'don\'t wait for turns, end them'), async () => (await import('./start.js')).restart)
+does(addCommand(program, 'restart', 'stop it when its turns have ended, and start it anew: with this hx, and the keys of this shell').summary('stop it once its turns have ended, start anew').option('--now', 'don\'t wait for turns, end them'), async () => (await import('./start.js')).restart)
 does(addCommand(program, 'logs', 'what the daemon wrote').option('-f, --follow', 'go on with what it writes').option('-n, --lines <n>', 'so many lines (50)', count), async () => (await import('./logs.js')).logs)
 does(addCommand(program, 'status', 'is the daemon running, and how is it'), async () => (await import('./status.js')).status)
 
@@ -100,7 +101,7 @@ does(addCommand(program, 'hooks', 'hooks and their handlers, in order, with figu
 does(addCommand(program, 'tools', 'tools that the model is offered'), async () => (await import('./lists.js')).tools)
 does(addCommand(program, 'models', 'models, and what those that are not ready miss'), async () => (await import('./lists.js')).models)
 
-const sessions = does(addCommand(program, 'sessions', 'sessions: list, read, archive, fork and export them'), async () => (await import('./sessions.js')).list)
+const sessions = does(addCommand(program, 'sessions', 'sessions: list, read, archive, fork, export'), async () => (await import('./sessions.js')).list)
 does(addCommand(sessions, 'list', 'sessions, newest first'), async () => (await import('./sessions.js')).list)
 does(addCommand(sessions, 'show <id>', 'one session, readable, or its log lines with --json'), async () => (await import('./sessions.js')).show)
 
