@@ -51,8 +51,10 @@ export async function launch(io: Io, found: Found, trust: boolean): Promise<{ re
       return { daemon, pid: child.pid }
     }
     const code = await Promise.race([ended, sleep(LOOK_MS)])
-    if (code !== undefined && code !== 0) throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${lastLine(log)}`)
+    if (code === 0) await sleep(LOOK_MS)                     // somebody else's was faster
+    else if (code !== undefined) throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${lastLine(log)}`)
   }
+  if (child.exitCode === 0) throw new HarnessError('internal', `another daemon of this config has its lock and does not answer within ${READY_MS / 1000} s; end its process, and start it again`)
   child.kill('SIGKILL')
   throw new HarnessError('internal', `the daemon did not answer within ${READY_MS / 1000} s; see ${log}`)
 }
