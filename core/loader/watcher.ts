@@ -21,7 +21,7 @@ export interface WatcherOptions {
   readonly text: (file: string) => string | undefined
   /** These have changed, together. A rejection is reported unless a further change mends it soon. */
   readonly changed: (files: readonly string[]) => Promise<void>
-  /** False when this text can't be meant, because somebody is still writing: it has to stand still for an eighth of a second first. */
+  /** False when this text can't be meant, because somebody is still writing: it has to stand still for a moment first. */
   readonly whole?: (file: string, text: string) => boolean
   /** How long this text has to stand still first: for files of which half is a valid whole. None when left out. */
   readonly settleMs?: (file: string, text: string) => number

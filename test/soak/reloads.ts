@@ -48,6 +48,13 @@ export async function reloadManyTimes({ reloads, warmUp }: { reloads: number; wa
   } finally { await running.close() }
 }
 
+/** What there is more of than before. Memory is judged by its slope. */
+export function grown(first: Counts, last: Counts): string[] {
+  const flat = ({ handles, rssMB: _, ...counts }: Counts): Record<string, number> => ({ ...handles, ...counts })
+  const before = flat(first)
+  return Object.entries(flat(last)).flatMap(([kind, count]) => count > (before[kind] ?? 0) ? [`${kind} ${before[kind] ?? 0} → ${count}`] : [])
+}
+
 /** When the looks after the last save are over and old versions have gone. */
 async function quiet(running: RunningApp): Promise<Counts> {
   await sleep(400)
