@@ -11,7 +11,6 @@ describe('many saves', () => {
   it('leave handles, listeners, handlers and tools as many as they were', { timeout: 60_000 }, async () => {
     const { first, last, complaints } = await reloadManyTimes({ reloads: 400, warmUp: 200 })
     expect(grown(first, last)).toEqual([])
-    expect(last).toMatchObject({ handlers: 1, tools: 1 })
     expect(complaints).toEqual([])
   })
 })
