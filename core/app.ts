@@ -17,7 +17,7 @@ import { at, HarnessError, messageOf, type Place } from './errors.js'
 import type { HookInfo } from './kernel/dispatch.js'
 import { containEscapes } from './kernel/escapes.js'
 import { Kernel } from './kernel/kernel.js'
-import type { Log } from './kernel/log.js'
+import type { Level, Log } from './kernel/log.js'
 import { parseConfig } from './loader/config.js'
 import { PluginHost, type HostEvents, type PluginInfo, type ReloadReport } from './loader/host.js'
 import { ModuleImporter } from './loader/importer.js'
@@ -121,7 +121,7 @@ export class App {
     this.#store = new FileSessionStore({ folder: places.sessions, durability: config.config.sessions.durability, report: message => { log.warn(message) } })
     const workspace = new Workspace({
       roots: () => this.#config.config.workspace.roots,
-      protectedPaths: () => [...options.located.layers, places.config, places.state, ...this.#config.entries.map(entry => entry.from), ...this.#importer.files()],
+      protectedPaths: () => [...options.located.layers, ...options.located.layers.map(file => join(dirname(file), 'plugins')), places.config, places.state, ...installed(places.installation), ...this.#config.entries.map(entry => entry.from), ...this.#config.looked, ...this.#importer.files()],
       secretPaths: () => [places.run],
       outputPath: session => this.#agent.agents.outputPath(session),
     })
@@ -135,6 +135,7 @@ export class App {
   async #begin(): Promise<void> {
     for (const type of ['loaded', 'unloaded', 'reloaded', 'failed', 'leaked', 'settled'] as const) this.#host.on(type, event => { this.#emit({ type, ...event } as AppEvent) })
     for (const model of this.#options.models ?? []) this.#agent.models.view(this.#kernel.core).register(model)
+    this.#host.on('unloaded', ({ id, reason }) => { if (!this.#stopping) this.#options.log.write('info', `plugin "${id}" unloaded: ${reason}`, undefined, id) })
     this.#host.on('settled', () => { this.#kernel.hooks.unmatchedTools(this.#agent.tools.names()) })
     this.#tellNotes()
     if (this.#options.fatal) this.#release = this.#contain(this.#options.fatal)
@@ -161,6 +162,8 @@ export class App {
   get tcp(): ConfigInForce['config']['server']['tcp'] { return this.#config.config.server.tcp }
   /** A model key or another variable as plugins are given it. */
   key(name: string): string | undefined { return this.#config.env[name] }
+  /** `log.level` of the config in force. */
+  get logLevel(): Level { return this.#config.config.log.level }
   plugins(): readonly PluginInfo[] { return this.#host.list() }
   hooks(): readonly HookInfo[] { return this.#kernel.hooks.list() }
   tools(): readonly ToolInfo[] { return this.#agent.tools.list() }
@@ -228,6 +231,7 @@ export class App {
       throw error
     }
     this.#config = next
+    if (this.#rejected !== undefined) this.#options.log.info('the config has no problem any more and is in force')
     this.#rejected = undefined
     this.#agent.reconfigure(agentConfig(next))
     this.#tellNotes()
@@ -288,6 +292,9 @@ export class App {
     }
   }
 }
+
+/** The installation's own code; a checkout is somebody's workspace, but for what runs of it. */
+const installed = ({ root }: Installation): string[] => [root.includes('/node_modules/') ? root : join(root, 'dist')]
 
 /** The one importer of plugins: it answers `harnessx` with this very instance. */
 export function importerFor({ built, plugins }: Installation, trust: Trust, base: string, log: Log): ModuleImporter {

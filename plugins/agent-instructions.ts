@@ -59,7 +59,7 @@ export function apply(ctx: Context, { files, maxBytes }: z.infer<typeof Config>)
     const { mtimeMs, size, ino } = await stat(real)
     const version = `${mtimeMs} ${size} ${ino}`, before = known.get(real)
     if (before?.version === version) return before.text
-    const text = (await ctx.workspace.readFile(session, path, { maxBytes: maxBytes + 1 })).toString('utf8').replace(/^\uFEFF/, '').trim()
+    const text = new TextDecoder().decode(await ctx.workspace.readFile(session, path, { maxBytes: maxBytes + 1 })).trim()
     if (known.size >= MOST_FILES) known.clear()
     known.set(real, { version, text })
     return text

@@ -67,7 +67,7 @@ export function apply(ctx: Context, { folders, max }: z.infer<typeof Config>) {
       const { mtimeMs, size, ino } = await stat(real)
       const version = `${folder} ${mtimeMs} ${size} ${ino}`, before = known.get(real)
       if (before?.version === version) return before.skill
-      const skill = parseSkill((await ctx.workspace.readFile(session, file, { maxBytes: MOST_BYTES })).toString('utf8'), folder)
+      const skill = parseSkill(new TextDecoder().decode(await ctx.workspace.readFile(session, file, { maxBytes: MOST_BYTES })), folder)
       if (!skill) complain(file, new Error('it must begin with "---", a name, a description and "---"'))
       if (known.size >= MOST_KNOWN) known.clear()
       known.set(real, { version, skill })

@@ -169,7 +169,7 @@ export interface WorkspaceService {
    * Bytes of a regular file: `resolve`, then a check of what was really opened, so that no link swapped in meanwhile leads out.
    * At most `maxBytes` from `offset` on (default: all of it). Errors of the file system (`ENOENT`, `EISDIR`, …) come through as they are.
    */
-  readFile(session: SessionView, path: string, options?: { offset?: number | undefined; maxBytes?: number | undefined }): Promise<Buffer>
+  readFile(session: SessionView, path: string, options?: { offset?: number | undefined; maxBytes?: number | undefined }): Promise<Uint8Array>
   /** Replaces or makes a file as a whole (temporary file, rename) in a directory that is held while it is written; missing directories are made. Keeps the mode of a file that was there, unless `mode` is given. */
   writeFile(session: SessionView, path: string, data: string | Uint8Array, options?: { mode?: number | undefined }): Promise<void>
 }

@@ -4,6 +4,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { AppOptions } from '../app.js'
+import type { Level } from '../kernel/log.js'
 import { endpointOf, type Endpoint } from '../daemon/endpoint.js'
 import { HarnessError } from '../errors.js'
 import { locate, shipped, type Located } from '../loader/locate.js'
@@ -60,10 +61,11 @@ export async function daemonOf(io: Io, { endpoint }: Found, { anyVersion = false
   return connectDaemon(endpoint, { anyVersion, note: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
 }
 
-export async function appOptions(io: Io, found: Found, changes: HostChanges = {}): Promise<AppOptions> {
+/** `least` is from which level on the host's log is shown, without -q and -v; a warning when left out. */
+export async function appOptions(io: Io, found: Found, changes: HostChanges = {}, least?: () => Level): Promise<AppOptions> {
   const { Log } = await import('../kernel/log.js')
   const log = new Log()
-  log.sink(io.logSink())
+  log.sink(io.logSink(least))
   const plugins = (changes.plugins ?? []).map(file => resolve(found.cwd, file))
   const fatal = (error: unknown) => { process.exit(io.fail(error)) }
   return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust: trustOf(io, found, plugins), plugins, without: changes.without, fatal }

@@ -3,13 +3,17 @@ import { HarnessError, didYouMean } from '../errors.js'
 import { editConfig, setEnabled as setEnabledEdit } from '../loader/config-edit.js'
 import { editable } from '../loader/locate.js'
 import { checkConfig } from '../loader/read-config.js'
-import { appOptions, find } from './connect.js'
+import { trustAll } from '../loader/trust.js'
+import { appOptions, find, runningDaemon } from './connect.js'
 import type { Io } from './io.js'
 
 /** `changed` is false when the file said so already. */
 export async function setEnabled(io: Io, id: string, enabled: boolean): Promise<{ file: string; changed: boolean }> {
   const found = find(io)
-  const { located, places, env, trust } = await appOptions(io, found)
+  const { located, places, env, ...options } = await appOptions(io, found)
+  const daemon = await runningDaemon(io)
+  await daemon?.close()
+  const trust = daemon ? trustAll : options.trust            // a daemon serves this config: it was trusted when that began
   const file = editable(located)
   const { config, problems } = checkConfig({ located, places, env, trust })
   if (!config) {

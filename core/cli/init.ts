@@ -19,7 +19,8 @@ export async function init(io: Io): Promise<number> {
     throw new HarnessError('usage', `"${file}" is there already and stays as it is; edit it, or see "hx config check"`, { place: { file } })
   }
   if (io.json) io.line({ file })
-  else io.say(`wrote ${file}\nnext: put a plugin into plugins/, add its name to the rows, and see "hx plugins"; or begin with: hx agent --trust "TASK"`)
+  else io.say(`wrote ${file}\nnext: hx plugins --trust   (a folder's config runs its plugins, so commands want your --trust)
+      hx agent --trust "TASK"`)
   return 0
 }
 
@@ -28,4 +29,5 @@ function schemaReference(cwd: string, installation: string): string {
   const local = 'node_modules/harnessx/dist/schema.json'
   return existsSync(join(cwd, local)) ? `./${local}` : pathToFileURL(join(installation, 'dist/schema.json')).href
 }
-const withSchema = (config: string, reference: string): string => `# yaml-language-server: $schema=${reference}\n${config.replace(/^# yaml-language-server:.*\n/, '')}`
+const HEAD = '# What hx runs here. The order of the rows is the order of their handlers; put a file into plugins/ beside this one and add its name.\n# "hx config check" names mistakes, "hx plugins" says what runs.\n'
+const withSchema = (config: string, reference: string): string => `# yaml-language-server: $schema=${reference}\n${HEAD}${config.replace(/^(?:#.*\n)+/, '')}`

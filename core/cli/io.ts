@@ -45,12 +45,12 @@ export class Io {
   note(text: string): void { if (!this.globals.quiet) this.stderr.write(`${text}\n`) }
   line(value: unknown): void { this.stdout.write(`${JSON.stringify(value)}\n`) }
 
-  /** The host's log on a terminal: warnings and errors, everything with `-v`, errors alone with `-q`. */
-  logSink(): LogSink {
-    const least: Level = this.globals.quiet ? 'error' : this.globals.verbose ? 'debug' : 'warn'
+  /** The host's log on a terminal: from `otherwise` on, everything with `-v`, errors alone with `-q`. */
+  logSink(otherwise: () => Level = () => 'warn'): LogSink {
+    const { quiet, verbose } = this.globals
     const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
     return (record: LogRecord) => {
-      if (rank[record.level] < rank[least]) return
+      if (rank[record.level] < rank[quiet ? 'error' : verbose ? 'debug' : otherwise()]) return
       const who = record.plugin === undefined || record.message.startsWith(`plugin "${record.plugin}"`) ? 'hx' : `hx: plugin "${record.plugin}"`
       const tone = record.level === 'error' ? 'red' : record.level === 'warn' ? 'yellow' : 'dim'
       this.stderr.write(`${this.paintNote(tone, `${who}: ${printable(record.message)}`)}\n`)

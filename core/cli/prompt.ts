@@ -8,20 +8,31 @@ import { oneLine, printable } from './terminal.js'
 
 /** The words joined; standard input, when it is not a terminal, is read to its end and added. */
 export async function readTask(words: readonly string[], io: Io): Promise<string> {
-  const piped = io.stdin.isTTY === true ? '' : await readAll(io.stdin)
+  const piped = io.stdin.isTTY === true ? '' : await readAll(io)
   const task = [words.join(' ').trim(), piped.trim()].filter(part => part !== '').join('\n\n')
   if (task === '') throw new HarnessError('usage', 'usage: hx agent "TASK"   (for example: hx agent "Read README.md and list src/*.js")')
   return task
 }
 
-async function readAll(stream: NodeJS.ReadStream): Promise<string> {
+/** A program that started this one may have left its standard input open: a person should see what is waited for. */
+const WAITED_MS = 1000
+const MAX_INPUT_BYTES = 1024 * 1024
+
+async function readAll(io: Io): Promise<string> {
   const chunks: Buffer[] = []
+  let size = 0
+  const timer = setTimeout(() => { io.note('hx: reading standard input to its end; close it, or start hx with </dev/null') }, WAITED_MS)
   try {
-    for await (const chunk of stream) chunks.push(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)))
+    for await (const part of io.stdin) {
+      const chunk = Buffer.isBuffer(part) ? part : Buffer.from(String(part))
+      size += chunk.length
+      if (size > MAX_INPUT_BYTES) throw new HarnessError('usage', `standard input is longer than ${MAX_INPUT_BYTES / 1024} KB; put it into a file, and let the task name it`)
+      chunks.push(chunk)
+    }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'EAGAIN' && code !== 'EISDIR' && code !== 'EBADF') throw error   // a closed or odd standard input holds no task
-  }
+  } finally { clearTimeout(timer) }
   return Buffer.concat(chunks).toString('utf8')
 }
 

@@ -31,7 +31,8 @@ export async function start(io: Io, options: { foreground?: boolean }): Promise<
 
 async function foreground(io: Io, found: Found): Promise<number> {
   const piped = process.env[PIPE]
-  const options = await appOptions(io, found)
+  let app: App | undefined
+  const options = await appOptions(io, found, {}, () => app?.logLevel ?? 'info')
   const env = piped === undefined ? io.env : { ...JSON.parse(readFileSync(Number(piped), 'utf8')) as NodeJS.ProcessEnv, ...io.env }
   delete process.env[PIPE]
   const signals = onSignals()
@@ -40,7 +41,7 @@ async function foreground(io: Io, found: Found): Promise<number> {
   const broken = new Promise<never>((_, reject) => { fatal = reject })
   broken.catch(() => {})                                     // it may break before anybody waits for it
   try {
-    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: piped === undefined }, () => App.start({ ...options, env, watch: true, fatal }))
+    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: piped === undefined }, async () => app = await App.start({ ...options, env, watch: true, fatal }))
     io.note(`hx: the daemon of ${found.located.file} listens on ${found.endpoint.socket} (pid ${process.pid})`)
     tellManager(io)
     try {

@@ -94,7 +94,8 @@ function executed(words: readonly string[]): readonly Inner[] {
   return words.flatMap((word, i): readonly Inner[] => {
     if (!/^-(?:exec(?:dir)?|ok(?:dir)?|x|X)$|^--exec(?:-batch)?$/.test(word)) return []
     const end = words.findIndex((next, at) => at > i && (next === ';' || (next === '+' && words[at - 1] === '{}')))
-    return [{ kind: 'words', words: words.slice(i + 1, end < 0 ? undefined : end).map(next => next.replaceAll('{}', HOLE)) }]
+    const roots = words.slice(0, i).filter(root => !/^[-(!]/.test(root))
+    return (roots.length > 0 ? roots : ['.']).map(root => ({ kind: 'words', words: words.slice(i + 1, end < 0 ? undefined : end).map(next => next.replaceAll('{}', `${root}/${HOLE}`)) }))     // what `{}` stands for lies below a root
   })
 }
 

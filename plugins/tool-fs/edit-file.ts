@@ -26,7 +26,7 @@ export function editFileTool(workspace: WorkspaceService, limits: { readonly max
       try {
         return await inLine(await workspace.resolve(run.session, path, 'write'), async () => {
           run.signal.throwIfAborted()
-          const bytes = await workspace.readFile(run.session, path, { maxBytes: limits.maxEditBytes + 1 })
+          const bytes = Buffer.from(await workspace.readFile(run.session, path, { maxBytes: limits.maxEditBytes + 1 }))
           if (bytes.length > limits.maxEditBytes) throw new Error(`"${path}" is larger than ${size(limits.maxEditBytes)}, too large to edit; change it with a command`)
           const replacement = replaceText(decode(bytes, path), old_text, new_text, replace_all)
           if (replacement.kind !== 'replaced') throw new Error(refusal(replacement, path))
