@@ -1,6 +1,5 @@
 /** `hx status`: the daemon of this config, or that there is none (exit 1). */
 import { HarnessError } from '../errors.js'
-import { readMark } from '../daemon/run-mark.js'
 import { find, runningDaemon } from './connect.js'
 import type { Io } from './io.js'
 import { elapsed } from './terminal.js'
@@ -8,7 +7,7 @@ import { elapsed } from './terminal.js'
 export async function status(io: Io): Promise<number> {
   const daemon = await runningDaemon(io)
   if (!daemon) {
-    const crashed = await readMark(find(io).endpoint)
+    const crashed = await (await import('../daemon/run-mark.js')).readMark(find(io).endpoint)
     throw new HarnessError('daemon_missing', crashed ? `no daemon is running for this config: the last one (pid ${crashed.pid}) ended without being stopped; see "hx logs", start it with "hx start"` : 'no daemon is running for this config; start one with "hx start"')
   }
   const now = await daemon.status().finally(() => daemon.close())

@@ -1,7 +1,8 @@
 /** The socket's HTTP as an OpenAPI 3.1 document, from the very schemas that requests are read with. Pure; one row a route. */
 import { z } from 'zod'
 import { VERSION } from '../version.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, HEADERS, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, SteerOrderSchema, StopOrderSchema, WireErrorSchema } from './protocol.js'
+import { HEADERS, PROTOCOL, ROUTES } from './protocol.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, WireErrorSchema } from './schemas.js'
 
 interface Operation {
   readonly method: 'get' | 'post'

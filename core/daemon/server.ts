@@ -18,7 +18,8 @@ import { Asks } from './asks.js'
 import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
 import { openApi } from './openapi.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ReloadOrderSchema, ROUTES, RunOrderSchema, SteerOrderSchema, StopOrderSchema, turnsAre, type WireError } from './protocol.js'
+import { HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ROUTES, turnsAre } from './protocol.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, type WireError } from './schemas.js'
 import { sent, sessionFeed } from './session-feed.js'
 
 /** How often an end of the last turn is looked for. */
