@@ -3,7 +3,7 @@
  * `places` computes, `makeFolder` makes; everything of ours is for the owner alone (0700).
  */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, userInfo } from 'node:os'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HarnessError } from './errors.js'
@@ -39,7 +39,7 @@ type Env = Readonly<Record<string, string | undefined>>
 export function places(env: Env = process.env, installation: Installation = installationOf(fileURLToPath(import.meta.url))): Places {
   const home = env['HX_HOME']
   if (home !== undefined && home !== '' && !isAbsolute(home)) throw new HarnessError('usage', `HX_HOME must be an absolute path, received "${home}"`)
-  const user = env['HOME'] || homedir()
+  const user = env['HOME'] || homedir() || userInfo().homedir
   // The XDG specification: a relative path in one of its variables is to be ignored.
   const xdg = (name: string, otherwise: string): string => { const value = env[name]; return join(value && isAbsolute(value) ? value : otherwise, 'hx') }
   const config = home ? join(home, 'config') : xdg('XDG_CONFIG_HOME', join(user, '.config'))

@@ -36,6 +36,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
   if (options.yes && options.mode !== undefined && options.mode !== 'yes') throw new HarnessError('usage', `--yes is short for --mode yes; it excludes --mode ${options.mode}`)
   if (options.steer && options.session === undefined && !options.continue) throw new HarnessError('usage', '--steer is for a session whose turn runs: name it with --session or --continue')
   if (options.steer && (options.ifIdle || options.detach)) throw new HarnessError('usage', '--steer excludes --if-idle and --detach')
+  if (options.ephemeral && (options.continue || options.session !== undefined)) throw new HarnessError('usage', '--ephemeral keeps nothing, so it can not continue a session; leave it out, or leave out --session and --continue')
   if (options.detach && options.ephemeral) throw new HarnessError('usage', '--detach and --ephemeral exclude each other: nobody could read what came of it')
   const prompt = await readTask(words, io)
   const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })

@@ -16,7 +16,7 @@ export const list = (io: Io): Promise<number> => withClient(io, {}, async client
   if (all.length === 0) { io.say('no plugins: the config has no rows under "plugins:"'); return 0 }
   io.say(table([['PLUGIN', 'STATE', 'HANDLERS', 'TOOLS', 'VERSION', 'RELOAD', 'FROM'], ...all.map(plugin => [
     plugin.id, stateOf(plugin, io.paint), String(plugin.handlers), String(plugin.tools), String(plugin.version),
-    plugin.lastReloadMs === undefined ? '' : elapsed(plugin.lastReloadMs), oneLine(plugin.from, 60),
+    plugin.lastReloadMs === undefined ? '' : elapsed(plugin.lastReloadMs), tail(plugin.from, 60),
   ])], io.paint))
   for (const plugin of all) {
     const why = plugin.lastError ?? plugin.reason
@@ -24,6 +24,9 @@ export const list = (io: Io): Promise<number> => withClient(io, {}, async client
   }
   return 0
 })
+
+/** The end of a path tells more than its beginning. */
+const tail = (path: string, width: number): string => path.length > width ? `…${oneLine(path.slice(1 - width), width)}` : oneLine(path, width)
 
 export const info = (io: Io, id: string): Promise<number> => withClient(io, {}, async client => {
   const plugin = await find(client, id)

@@ -102,17 +102,18 @@ function readable(event: SessionEvent, paint: Paint): string[] {
       const said = printable(textOf(event))
       if (event.source.kind === 'user' && event.step > 0) return [paint('bold', `> ${said}`)]         // came while the turn ran
       const from = event.role === 'assistant' ? [] : event.source.kind === 'user' ? undefined : [note(`(${event.source.kind} ${event.source.id ?? ''}) ${oneLine(said, 200)}`)]
-      if (from === undefined || (from.length === 0 && said === '')) return []
-      return from.length ? from : [said]
+      if (from === undefined) return []
+      if (from.length > 0) return from
+      const calls = (event.toolCalls ?? []).map(call => note(`${call.name}(${oneLine(call.arguments, 160)})`))     // refused ones too, which have no intent
+      return [...(said === '' ? [] : [said]), ...calls]
     }
-    case 'tool-intent': return [note(`${event.name}(${oneLine(JSON.stringify(event.arguments), 160)})`)]
-    case 'tool-result': return [note(`${event.kind === 'ok' ? '→' : `→ ${event.kind}:`} ${oneLine(event.content, 160)}`)]
+    case 'tool-result': return [note(`${event.kind === 'ok' || event.content.startsWith(event.kind) ? '→' : `→ ${event.kind}:`} ${oneLine(event.content, 160)}`)]
     case 'approval': return [note(`asked: ${oneLine(event.reason)} → ${event.answer} (by ${event.by})`)]
     case 'compaction': return [note(`older messages were replaced by a summary (through ${event.through})`)]
     case 'error': return [paint('red', `  ${event.phase} failed: ${oneLine(event.message, 300)}`)]
     case 'warning': return [paint('yellow', `  ${oneLine(event.message, 300)}`)]
     case 'archived': return [note('archived')]
     case 'turn-end': return [note(`${event.reason}${event.message ? `: ${oneLine(event.message, 200)}` : ''} · ${event.stats.steps} steps, ${event.stats.toolCalls} tool calls, ${event.stats.blocked} blocked · ${event.usage.inputTokens + event.usage.outputTokens} tokens · ${elapsed(event.elapsedMs)}`)]
-    case 'system': case 'tools': case 'request': case 'decision': case 'usage': return []
+    case 'tool-intent': case 'system': case 'tools': case 'request': case 'decision': case 'usage': return []
   }
 }

@@ -190,4 +190,19 @@ describe('hx agent, from the shell', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1)
     expect(stderr).toContain('--trust')
   })
+  it('writes nothing where plugins are looked for, or to the host itself, whatever stands there', async () => {
+    const model = [
+      { toolCalls: [{ name: 'write_file', arguments: { path: 'plugins/permission.ts', content: 'export const name = "permission"' } }, { name: 'bash', arguments: { command: 'echo x > plugins/permission.ts' } }, { name: 'bash', arguments: { command: 'find plugins -type f -exec truncate -s0 {} +' } }, { name: 'bash', arguments: { command: 'mv plugins others' } }] },
+      'done',
+    ]
+    const guard = 'export const name = "guard"\nexport const apply = () => {}\n'
+    const { agent, model: server, folder } = await withModel(model, { 'harness.config.yaml': 'plugins: [permission, guard, tool-fs, tool-bash, model-openai]\n', 'plugins/guard.ts': guard })
+    await agent(['--trust', 'go'])
+    expect(existsSync(join(folder, 'plugins/permission.ts'))).toBe(false)
+    expect(readFileSync(join(folder, 'plugins/guard.ts'), 'utf8')).toBe(guard)
+    expect(toolMessages(server.requests[1]!.body).map(message => message.content)).toEqual(Array.from({ length: 4 }, () => expect.stringMatching(/protected/)))
+  })
+  it('does not continue a session that keeps nothing', async () => {
+    expect((await place().hx(['agent', '--ephemeral', '-c', 'hi'])).code).toBe(2)
+  })
 })
