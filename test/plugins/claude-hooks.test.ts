@@ -228,6 +228,6 @@ describe('what a script says', () => {
     const theirs = theirInput('edit_file', args, '/work')
     expect(theirs).toEqual({ file_path: join('/work', 'src/a.ts'), old_string: 'a', new_string: 'b' })
     expect(ourInput('edit_file', theirs, args, '/work')).toEqual(args)
-    expect(ourInput('edit_file', { ...theirs, file_path: '/work/b.ts' }, args, '/work')).toEqual({ ...args, path: '/work/b.ts' })
+    expect(ourInput('edit_file', { ...theirs, file_path: '/home/me/b.ts' }, args, '/home/me')).toEqual({ ...args, path: '/home/me/b.ts' })
   })
 })
