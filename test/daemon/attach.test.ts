@@ -11,14 +11,22 @@ const slow = { text: 'one two three four five six seven eight nine ten', deltaSi
 const seqs = (told: readonly Told[]) => told.flatMap(({ event, id }) => event === 'log' ? [id] : [])
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1)
 
+/** A reply that comes when the test says so. */
+function held(reply: typeof slow) {
+  let release!: () => void
+  const said = new Promise<void>(resolve => { release = resolve })
+  return { script: [() => said.then(() => reply)], release }
+}
+
 describe('a turn and its clients', () => {
   it('goes on when its client leaves, and is followed to its end by another', async () => {
-    const { hx, start, ask } = await daemon([slow, 'later'], FILES)
+    const { script, release } = held(slow), { hx, start, ask } = await daemon(script, FILES)
     const first = start(['agent', '--json', 'count'])
     const session = await until(() => /"id":"([^"]+)"/.exec(first.output().stdout)?.[1])
     first.child.kill('SIGKILL')
     await first.ended
     expect((await ask('/v1/status')).body.sessions).toBe(1)
+    release()
     const attached = await hx(['attach', session])
     expect(attached).toMatchObject({ code: 0, stdout: `${slow.text}\n` })
   })
@@ -34,13 +42,13 @@ describe('a turn and its clients', () => {
     expect(await hx(['attach', session])).toMatchObject({ code: 0, stdout: `${slow.text}\n` })      // one that has ended is shown
   })
   it('goes on when an attached client is stopped with Ctrl-C', async () => {
-    const { hx, start, model } = await daemon([{ ...slow, chunkMs: 100 }], FILES)
+    const { script, release } = held(slow), { hx, start } = await daemon(script, FILES)
     const session = (await hx(['agent', '--detach', 'count'])).stdout.trim()
-    await until(() => model.requests.length > 0)
     const attached = start(['attach', '--json', session])
     await until(() => attached.output().stdout.includes('turn-start'))
     attached.child.kill('SIGINT')
     expect(await attached.ended).toMatchObject({ code: 130 })
+    release()
     expect(await hx(['attach', session])).toMatchObject({ code: 0, stdout: `${slow.text}\n` })
   })
   it('says that there is no daemon, no session, and nobody who could go on', async () => {
@@ -55,15 +63,15 @@ describe('a turn and its clients', () => {
 
 describe('the events of a session', () => {
   it('resume behind any line without a gap or a duplicate, however often the connection is lost', async () => {
-    const { hx, follow, model } = await daemon([slow], FILES)
+    const { script, release } = held(slow), { hx, follow } = await daemon(script, FILES)
     const session = (await hx(['agent', '--detach', 'count'])).stdout.trim()
-    await until(() => model.requests.length > 0)
     const all: (number | undefined)[] = [], text: string[] = []
     for (let ended = false, n = 0; !ended; n++) {
       const left = 1 + n % 3                                 // leaves after so many events
       let seen = 0
       for await (const told of follow(`/v1/sessions/${session}/events`, all.length > 0 ? { 'last-event-id': String(all.at(-1)) } : undefined)) {
         if (told.event === 'log') all.push(told.id)
+        if (told.data.type === 'request') release()           // from here on it happens while it is read
         if (told.event === 'delta') text.push(told.data.text)
         ended = told.event === 'end'
         if (ended || ++seen === left) break
