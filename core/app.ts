@@ -21,6 +21,7 @@ import type { Level, Log } from './kernel/log.js'
 import { parseConfig } from './loader/config.js'
 import { PluginHost, type HostEvents, type PluginInfo, type ReloadReport } from './loader/host.js'
 import { ModuleImporter } from './loader/importer.js'
+import type { Texts } from './loader/files.js'
 import type { Located } from './loader/locate.js'
 import { readConfig, type ConfigInForce } from './loader/read-config.js'
 import type { Trust } from './loader/trust.js'
@@ -218,15 +219,15 @@ export class App {
   // ---- edits
 
   /** One at a time: of two edits, the later one is in force at the end. */
-  #readAgain(): Promise<ReloadReport> {
-    const done = this.#reading.then(() => this.#takeConfig())
+  #readAgain(read?: Texts): Promise<ReloadReport> {
+    const done = this.#reading.then(() => this.#takeConfig(read))
     this.#reading = done.catch(() => {})                     // its caller has the error
     return done
   }
-  async #takeConfig(): Promise<ReloadReport> {
+  async #takeConfig(read: Texts | undefined): Promise<ReloadReport> {
     const started = performance.now()
     let next: ConfigInForce
-    try { next = readConfig(readOptions(this.#options)) } catch (error) {
+    try { next = readConfig({ ...readOptions(this.#options), read }) } catch (error) {
       this.#reject(error)
       throw error
     }
@@ -260,10 +261,10 @@ export class App {
       text: file => this.#config.texts.get(file) ?? this.#importer.text(file),
       whole: (file, text) => isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
       settleMs: (file, text) => isConfig(file) && this.#lacksRows(file, text) ? CONFIG_SETTLE_MS : 0,
-      changed: async files => {
-        if (files.some(isConfig)) await this.#readAgain().catch(() => {})   // told by #reject
+      changed: async (files, texts) => {
+        if (files.some(isConfig)) await this.#readAgain(texts).catch(() => {})   // told by #reject
         const modules = files.filter(file => !isConfig(file))
-        if (modules.length > 0) await this.#host.reload(modules)
+        if (modules.length > 0) await this.#host.reload(modules, texts)
       },
       report: ({ files, error }) => { log.warn(`${files.join(', ')}: ${messageOf(error)}`) },
       log,

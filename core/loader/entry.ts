@@ -3,6 +3,7 @@
  * Types only. The config makes `EntrySpec`s, the module graph implements `Importer`, the host (host.ts) needs no more of either.
  */
 import type { HarnessError, Place } from '../errors.js'
+import type { Texts } from './files.js'
 
 /** One item under `plugins:`, resolved: what should be. */
 export interface EntrySpec {
@@ -58,8 +59,8 @@ export interface Loaded {
 }
 /** Turns entry files into modules, and knows who imports whom. */
 export interface Importer {
-  /** Builds what is new or named in `changed` (and what imports that), and evaluates it. Rejects in one sentence with file, line and column; then nothing has happened. */
-  load(files: readonly string[], changed?: readonly string[]): Promise<Loaded>
+  /** Builds what is new or named in `changed` (and what imports that), and evaluates it; `texts` are those that were read already. Rejects in one sentence with file, line and column; then nothing has happened. */
+  load(files: readonly string[], changed?: readonly string[], texts?: Texts): Promise<Loaded>
   /** The changed files and every file that reaches one of them by imports. */
   affected(changed: readonly string[]): Set<string>
   /** Files that the last load looked at, found or not: a change of one of them may mend it. */

@@ -1,13 +1,21 @@
 /**
- * What the disk says, asked once per transaction: files, folders, real paths. Knows no module. One instance lives as long as one load, so it never holds stale answers.
+ * What the disk says, asked once per transaction: files, folders, real paths, texts. Knows no module. One instance lives as long as one load, so it never holds stale answers.
  */
-import { realpathSync, statSync } from 'node:fs'
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+
+/** Texts as somebody has read them, by file; undefined for one that was not there. */
+export type Texts = ReadonlyMap<string, string | undefined>
 
 export class Files {
   readonly #answers = new Map<string, unknown>()
+  readonly #texts: Texts
   /** Every path that could have been the one looked for, there or not: a change of one of them may mend a failed load. */
   readonly tried = new Set<string>()
 
+  /** `texts`: what was judged before this load began. It is what is loaded: the file on the disk may be half of the next save by now. */
+  constructor(texts: Texts = new Map()) { this.#texts = texts }
+
+  text(path: string): string { return this.#texts.get(path) ?? readFileSync(path, 'utf8') }
   once<T>(question: string, answer: () => T): T {
     if (!this.#answers.has(question)) this.#answers.set(question, answer())
     return this.#answers.get(question) as T

@@ -11,6 +11,7 @@ import { HarnessError, messageOf } from '../errors.js'
 import { enter } from '../kernel/async-context.js'
 import { DISPOSE_MS, MOUNT_MS, type Kernel } from '../kernel/kernel.js'
 import type { EntrySpec, Importer, PluginInfo } from './entry.js'
+import type { Texts } from './files.js'
 import type { Hosted } from './hosted.js'
 import { Lineup } from './lineup.js'
 import { plan, type Op } from './plan.js'
@@ -33,6 +34,9 @@ export interface HostOptions {
   readonly drainMs?: (() => number) | undefined
   readonly mountMs?: number | undefined
 }
+/** Files that have changed, and what was read of them already. */
+interface Changes { readonly files: readonly string[]; readonly texts: Texts }
+const NONE: Changes = { files: [], texts: new Map() }
 /** Versions that are built and checked: to replace what runs, and to be taken over when they do. */
 interface Prepared { readonly members: readonly Member[]; readonly commit: () => void }
 
@@ -65,16 +69,16 @@ export class PluginHost {
       await this.#load(ops.flatMap(op => op.op === 'load' ? this.#roster.get(op.id) : []), report)
     })
   }
-  /** These files have changed, appeared or gone. All that they reach is reloaded together; if that fails, each group of entries that shares changes by itself. */
-  reload(changedFiles: readonly string[]): Promise<ReloadReport> {
-    return this.#job(report => this.#reload(this.#affected(changedFiles), changedFiles, report))
+  /** These files have changed, appeared or gone. All that they reach is reloaded together; if that fails, each group of entries that shares changes by itself. What `texts` has is loaded as it stands there. */
+  reload(files: readonly string[], texts: Texts = NONE.texts): Promise<ReloadReport> {
+    return this.#job(report => this.#reload(this.#affected(files), { files, texts }, report))
   }
   /** Loads an entry anew although its file has not changed. */
   reloadEntry(id: string): Promise<ReloadReport> {
     return this.#job(async report => {
       const entry = this.#roster.get(id)
       if (!entry.spec.enabled) throw new HarnessError('unknown_id', `plugin "${id}" is disabled; enable it first`)
-      await this.#reload([entry], [entry.spec.from], report)
+      await this.#reload([entry], { ...NONE, files: [entry.spec.from] }, report)
     })
   }
   /** Stops an entry that does harm. It comes back with a change of its code or config, or when it is asked for. */
@@ -128,7 +132,7 @@ export class PluginHost {
     try {
       if (op.op === 'unload') await this.#unload(entry, op.why)
       else if (entry.upToDate) entry.lastError = undefined                                 // back to what runs, after an edit that failed
-      else if (op.op === 'replace') await this.#together([entry], [], report)
+      else if (op.op === 'replace') await this.#together([entry], NONE, report)
       else await this.#reconfigure(entry, op.op === 'reconfigure', report)
     } catch (error) {
       this.#roster.failed(entry, error, report)
@@ -166,7 +170,7 @@ export class PluginHost {
       this.#roster.set(entry, 'waiting', 'it is being loaded')
     }
     try {
-      await this.#together(entries, [], report)
+      await this.#together(entries, NONE, report)
     } catch (error) {
       if (entries.length === 1) return this.#roster.failed(entries[0]!, error, report)
       for (const entry of entries) await this.#load([entry], report)                         // one bad file must not keep the others out
@@ -178,15 +182,15 @@ export class PluginHost {
     const reached = this.#importer.affected(changed)
     return this.#roster.inOrder().filter(({ spec, tried }) => spec.enabled && (reached.has(spec.from) || changed.some(file => tried.has(file))))
   }
-  async #reload(entries: readonly Hosted[], changed: readonly string[], report: Report): Promise<void> {
+  async #reload(entries: readonly Hosted[], changed: Changes, report: Report): Promise<void> {
     if (entries.length === 0) return
-    const groups = this.#groups(entries, changed)
+    const groups = this.#groups(entries, changed.files)
     try {
       await this.#together(entries, changed, report)
     } catch (error) {
       for (const group of groups) {
-        if (groups.length === 1) this.#notTaken(group, changed, error, report)
-        else await this.#together(group, changed, report).catch(reason => { this.#notTaken(group, changed, reason, report) })
+        if (groups.length === 1) this.#notTaken(group, changed.files, error, report)
+        else await this.#together(group, changed, report).catch(reason => { this.#notTaken(group, changed.files, reason, report) })
       }
     }
   }
@@ -210,20 +214,20 @@ export class PluginHost {
 
   // ---- either
   /** Builds, checks and replaces all of these entries, or none. Those that don't run are mounted by settling. */
-  async #together(entries: readonly Hosted[], changed: readonly string[], report: Report): Promise<void> {
-    const { members, commit } = await this.#prepare(entries, [...new Set([...changed, ...entries.flatMap(({ untaken }) => [...untaken])])])
+  async #together(entries: readonly Hosted[], { files, texts }: Changes, report: Report): Promise<void> {
+    const { members, commit } = await this.#prepare(entries, { files: [...new Set([...files, ...entries.flatMap(({ untaken }) => [...untaken])])], texts })
     const running = members.filter(({ entry }) => entry.generation)
     if (running.length === 0) commit()
     else await this.#lineup.replace(running, commit, report)
   }
   /** Imports, checks and validates; nothing that runs has noticed. */
-  async #prepare(entries: readonly Hosted[], changed: readonly string[]): Promise<Prepared> {
+  async #prepare(entries: readonly Hosted[], changed: Changes): Promise<Prepared> {
     const lost = entries.find(({ spec }) => spec.missing)
     if (lost) throw lost.spec.missing
     const froms = [...new Set(entries.map(({ spec }) => spec.from))]
     let looked: readonly string[] = froms
     try {
-      const loaded = await this.#importer.load(froms, changed)
+      const loaded = await this.#importer.load(froms, changed.files, changed.texts)
       looked = froms.flatMap(from => loaded.files(from))
       const members: Member[] = []
       for (const entry of entries) members.push(await this.#member(entry, loaded.modules.get(entry.spec.from)!))

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import type { Logger } from '../kernel/log.js'
 import type { Importer, Loaded } from './entry.js'
 import type { Place } from '../errors.js'
+import type { Texts } from './files.js'
 import type { ModuleGraph, originalPlace } from './module-graph.js'
 import type { Namespace } from './module-record.js'
 import { ask, type Trust } from './trust.js'
@@ -30,10 +31,10 @@ export class ModuleImporter implements Importer {
   #original: typeof originalPlace | undefined
   constructor(options: ImporterOptions) { this.#options = options }
 
-  async load(files: readonly string[], changed: readonly string[] = []): Promise<Loaded> {
+  async load(files: readonly string[], changed: readonly string[] = [], texts?: Texts): Promise<Loaded> {
     this.#trusted.clear()
     const native = files.filter(file => this.#isNative(file)), source = files.filter(file => !this.#isNative(file))
-    const loaded = source.length > 0 ? await (await this.#theGraph()).load(source, changed) : undefined
+    const loaded = source.length > 0 ? await (await this.#theGraph()).load(source, changed, texts) : undefined
     const modules = new Map<string, Namespace>(loaded?.modules)
     await Promise.all(native.map(async file => { modules.set(file, await import(/* @vite-ignore */ pathToFileURL(file).href) as Namespace) }))   // together: each waits for the disk
     return {

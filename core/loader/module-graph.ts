@@ -6,13 +6,12 @@
  * Unaffected modules keep their one instance. A dynamic import belongs to the snapshot of the version that asks, so an old version never gets a new helper.
  * Nothing here keeps a version alive once it is replaced: records are found from old snapshots through weak references only.
  */
-import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { at, didYouMean, HarnessError, messageOf } from '../errors.js'
 import { bodyOf, cacheCanBeOff, compile, loadCompiler, type Compiled, type DynamicImport, type ImportFunction } from './compile.js'
 import type { Loaded } from './entry.js'
-import { Files } from './files.js'
+import { Files, type Texts } from './files.js'
 import { circles } from './module-cycles.js'
 import { define, jsonModule, ModuleRecord, Snapshot, whereNamed, type Namespace } from './module-record.js'
 import { Resolver, type Target } from './resolve.js'
@@ -53,11 +52,11 @@ export class ModuleGraph {
     this.#resolver = new Resolver({ isHost: specifier => Object.hasOwn(options.builtins, specifier), ask: options.ask })
   }
 
-  async load(entries: readonly string[], changed: readonly string[]): Promise<Loaded> {
+  async load(entries: readonly string[], changed: readonly string[], texts?: Texts): Promise<Loaded> {
     await loadCompiler()
     if (changed.length > 0) this.#checkCacheOnce()
     for (const file of changed) this.#dirty.add(file)
-    const files = new Files()
+    const files = new Files(texts)
     this.tried = files.tried
     const affected = this.affected(this.#dirty)
     const staged = new Map<string, ModuleRecord>()
@@ -152,7 +151,7 @@ export class ModuleGraph {
   #read(file: string, files: Files): ModuleRecord {
     files.tried.add(file)
     let source: string
-    try { source = readFileSync(file, 'utf8') } catch (cause) {
+    try { source = files.text(file) } catch (cause) {
       throw new HarnessError('module_not_found', `${this.#options.shown(file)} can not be read: ${messageOf(cause)}`, { place: { file }, cause })
     }
     const old = this.#live.get(file)

@@ -11,7 +11,7 @@ import { MAX_BYTES } from './config-limits.js'
 import { parseEnvFile, withEnvFile } from './env-file.js'
 import type { EntrySpec } from './entry.js'
 import { entryFile, type EntryFile } from './entry-file.js'
-import { Files } from './files.js'
+import { Files, type Texts } from './files.js'
 import { interpolate } from './interpolate.js'
 import type { Located } from './locate.js'
 import { readText } from './text-file.js'
@@ -28,6 +28,8 @@ export interface ReadOptions {
   readonly extra?: readonly string[]
   /** `--without ID` */
   readonly without?: readonly string[]
+  /** Read already: these are what is judged, whatever stands on the disk by now. */
+  readonly read?: Texts | undefined
 }
 export interface ConfigInForce {
   readonly config: Config
@@ -49,18 +51,18 @@ export function readConfig(options: ReadOptions): ConfigInForce {
 }
 
 /** The same with every problem, for `hx config check`. */
-export function checkConfig({ located, places, env, trust, extra = [], without = [] }: ReadOptions): Omit<ConfigInForce, 'config'> & { readonly config: Config | undefined; readonly problems: readonly Problem[] } {
+export function checkConfig({ located, places, env, trust, extra = [], without = [], read }: ReadOptions): Omit<ConfigInForce, 'config'> & { readonly config: Config | undefined; readonly problems: readonly Problem[] } {
   const texts = new Map<string, string>(), looked: string[] = []
   const layers = located.layers.map(file => {
     ask(trust, { kind: 'config', file })
-    const text = readText(file)
+    const text = read?.get(file) ?? readText(file)
     texts.set(file, text)
     return { file, text }
   })
   const parsed = parseLayers(layers)
   const environment = located.layers.reduce<Env>((below, file) => {
     const beside = join(dirname(file), '.env')
-    const text = trust.allows({ kind: 'env', file: beside }) ? readIfThere(beside) : undefined
+    const text = trust.allows({ kind: 'env', file: beside }) ? read?.get(beside) ?? readIfThere(beside) : undefined
     if (text === undefined) { looked.push(beside); return below }
     texts.set(beside, text)
     return { ...below, ...parseEnvFile(text) }

@@ -13,14 +13,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FSWatcher } from 'chokidar'
 import { messageOf } from '../errors.js'
 import type { Logger } from '../kernel/log.js'
+import type { Texts } from './files.js'
 
 export interface WatcherOptions {
   /** What is loaded, and what was looked for and may appear. */
   readonly files: () => Iterable<string>
   /** The text of a file as it is in use; undefined when it is not. */
   readonly text: (file: string) => string | undefined
-  /** These have changed, together. A rejection is reported unless a further change mends it soon. */
-  readonly changed: (files: readonly string[]) => Promise<void>
+  /** These have changed, together; `texts` is what was found whole, and what is to be taken in. A rejection is reported unless a further change mends it soon. */
+  readonly changed: (files: readonly string[], texts: Texts) => Promise<void>
   /** False when this text can't be meant, because somebody is still writing: it has to stand still for a moment first. */
   readonly whole?: (file: string, text: string) => boolean
   /** How long this text has to stand still first: for files of which half is a valid whole. None when left out. */
@@ -203,7 +204,7 @@ export class Watcher {
 
   async #work(): Promise<void> {
     let pause = FIRST_PAUSE_MS
-    let failed: { texts: ReadonlyMap<string, string | undefined>; error: unknown } | undefined
+    let failed: { texts: Texts; error: unknown } | undefined
     const still = new Map<string, { text: string | undefined; since: number; first: number }>()
     while (this.#pending.size > 0 && !this.#closed) {
       await new Promise(setImmediate)
@@ -231,7 +232,7 @@ export class Watcher {
         failed = undefined
       } else {
         try {
-          await this.#options.changed([...texts.keys()])
+          await this.#options.changed([...texts.keys()], texts)
           this.#tell(texts)
           failed = undefined
         } catch (error) {
@@ -246,7 +247,7 @@ export class Watcher {
   }
 
   /** How long this text has to stand still before it is handed over. */
-  #stillFor(file: string, text: string | undefined, failed: ReadonlyMap<string, string | undefined> | undefined): number {
+  #stillFor(file: string, text: string | undefined, failed: Texts | undefined): number {
     if (looksCut(text, this.#options.text(file))) return CUT_MS
     if (failed?.has(file) && failed.get(file) === text) return BROKEN_MS
     return this.#options.whole?.(file, text!) === false ? BROKEN_MS : this.#options.settleMs?.(file, text!) ?? 0
@@ -271,7 +272,7 @@ export class Watcher {
   #isTold(file: string, text: string | undefined): boolean {
     return text === (this.#told.has(file) ? this.#told.get(file) : this.#options.text(file))
   }
-  #tell(texts: ReadonlyMap<string, string | undefined>): void {
+  #tell(texts: Texts): void {
     for (const [file, text] of texts) {
       if (text === this.#options.text(file)) this.#told.delete(file)
       else this.#told.set(file, text)

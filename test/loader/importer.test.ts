@@ -44,6 +44,15 @@ describe('loading again', () => {
     expect(r2!['it']).toBe(r!['it'])
     expect(p!['shared']).toMatchObject({ v: 1 })
   })
+  it('takes the text that was judged, whatever stands on the disk by now', async () => {
+    const at = place({ 'a.ts': `export const v = 1` })
+    await at.use('a.ts')
+    const file = at.write('a.ts', `export const v = `)                    // the next save has begun
+    const loaded = await at.importer.load([file], [file], new Map([[file, `export const v = 2`]]))
+    loaded.commit()
+    expect(loaded.modules.get(file)).toMatchObject({ v: 2 })
+    expect(at.importer.text(file)).toBe(`export const v = 2`)             // so the watcher sees that the disk says something else
+  })
   it('changes nothing until it is committed', async () => {
     const at = place({ 'a.ts': `export const v = 1` })
     await at.use('a.ts')

@@ -127,6 +127,12 @@ describe('an entry', () => {
 })
 
 describe('reading', () => {
+  it('takes the text that was judged, whatever stands on the disk by now', () => {
+    const at = world({ [project]: 'plugins:\n  - ' })
+    const { config, texts } = readConfig({ located: at.find(), places: at.places, env: {}, trust: trustAll, read: new Map([[at.at(project), 'plugins: [audit]']]) })
+    expect(config.plugins.map(({ id }) => id)).toEqual(['audit'])
+    expect(texts.get(at.at(project))).toBe('plugins: [audit]')
+  })
   it('asks for trust before it opens a file', () => {
     const at = world({ [project]: 'plugins: [audit]', 'project/.env': 'A=1' })
     const asked: string[] = []

@@ -123,7 +123,9 @@ export function apply(ctx: Context) {
   Object.assign(shared.walk, { runs: {}, judged: {}, disposed: 0 })
   const turns = Array.from({ length: 10 }, () => running.run({ prompt: 'work', ephemeral: true, maxSteps: 500 }))
   const edits = saver()
-  for (let version = 1; version <= reloads; version++) {
+  let version = 0
+  while (version < reloads || (!disable && asked < 500)) {
+    version++
     if (disable) {
       for (const enabled of [false, true]) {
         const applied = running.next(event => event.type === 'config-applied')
@@ -141,7 +143,7 @@ export function apply(ctx: Context) {
   const results = ended.flatMap(({ events }) => events.flatMap(event => event.type === 'tool-result' ? [event] : []))
   const { runs, judged, disposed } = shared.walk as { runs: Record<string, number>; judged: Record<string, number>; disposed: number }
   return {
-    running, asked, disposed,
+    running, asked, disposed, reloads: version,
     failed: [...results.filter(({ kind }) => kind !== 'ok').map(({ content }) => content), ...ended.flatMap(({ result }) => result.reason === 'completed' ? [] : [result.message])],
     twice: Object.values(runs).filter(times => times > 1).length,
     never: asked - Object.keys(runs).length,
@@ -153,11 +155,11 @@ export function apply(ctx: Context) {
 
 describe('tool calls of ten sessions over fifty saves', () => {
   it.each([['staged', ''], ['exclusive', `export const reload = 'exclusive'`]])('all succeed: none fails, runs twice, runs on a disposed version or passes unjudged (%s)', { timeout: 60_000 }, async (_, kind) => {
-    const { running, asked, versions, ...found } = await under(kind, { reloads: 50 })
+    const { running, asked, versions, reloads, ...found } = await under(kind, { reloads: 50 })
     expect(found).toEqual({ failed: [], twice: 0, never: 0, unjudged: 0, judgedTwice: 0, disposed: 0 })
     expect(asked).toBeGreaterThanOrEqual(500)
     expect(versions).toBeGreaterThan(10)
-    expect(running.app.plugins().find(({ id }) => id === 'w')).toMatchObject({ state: 'active', version: 51, reloads: 50 })
+    expect(running.app.plugins().find(({ id }) => id === 'w')).toMatchObject({ state: 'active', version: reloads + 1, reloads })
     expect(running.complaints()).toEqual([])
   })
   it('would be seen otherwise: with the judge switched off and on, calls pass unjudged', async () => {
