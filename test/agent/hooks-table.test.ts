@@ -173,7 +173,7 @@ const ROWS: readonly Row[] = [
   {
     when: 'older messages are compacted, and the session is closed', script: [{ text: 'a long answer '.repeat(50), calls: [['write', {}]] }, 'done'],
     guard: ctx => { ctx.on('agent/pre-step', ({ step, messages }) => step === 1 ? enter(messages, { compact: { through: 10, messages: ['so far'] } }) : undefined) },
-    act: async ({ agent }, trace) => { await until(() => trace.some(line => line.includes(' stop '))); await agent.agents.close(agent.agents.list()[0]!.session) },
+    act: async ({ agent, store }, trace) => { await until(() => trace.some(line => line.includes(' stop '))); await agent.agents.close((await store.list())[0]!.id) },
     trace: [
       ...start, ...stepOf(0, 'user: go', 2), '1.0 tool-start c1 {}', '1.0 tool-arguments c1 write', '1.0 pre-tool-use c1 write{}', '1.0 tool-use c1', '1.0 post-tool-use c1 written', '1.0 tool-end c1 ok: written',
       '1.0 step-end 10+2 tokens 1 calls',
