@@ -61,6 +61,9 @@ describe('a turn and its clients', () => {
   })
 })
 
+/** Longer than the daemon waits for a reader that takes nothing (5 s). */
+const STALLED_MS = 8000
+
 describe('the events of a session', () => {
   it('resume behind any line without a gap or a duplicate, however often the connection is lost', async () => {
     const { script, release } = held(slow), { hx, follow } = await daemon(script, FILES)
@@ -109,17 +112,19 @@ describe('the events of a session', () => {
     expect(await ask('/v1/sessions/nothing/events?since=1')).toMatchObject({ status: 400, body: { error: { code: 'usage' } } })
   })
   it('wait for no reader: one that stops reading is dropped, keeps nothing in memory and resumes', { timeout: 180_000 }, async () => {
-    const big = 'x'.repeat(400_000)
+    const big = 'x'.repeat(200_000)
     const { hx, open, ask, follow } = await daemon(Array.from({ length: 30 }, () => ({ text: big, deltaSize: 20_000 })), FILES)
     const session = (await hx(['agent', '--detach', 'one'])).stdout.trim()
     const stuck = await open(`/v1/sessions/${session}/events?follow=1`)
     let dropped = false
     stuck.once('close', () => { dropped = true }).on('error', () => {})
     stuck.pause()
+    const paused = performance.now()
     for (let n = 0; n < 5; n++) await hx(['agent', '--session', session, 'more'])
     const before = (await ask('/v1/status')).body.rssBytes as number
     for (let n = 0; n < 5; n++) await hx(['agent', '--session', session, 'more'])
     expect((await ask('/v1/status')).body.rssBytes - before).toBeLessThan(40_000_000)
+    await until(() => performance.now() - paused > STALLED_MS)      // a paused stream can't see that it was closed
     await until(() => { stuck.resume(); return dropped }, 200)
     const told: Told[] = []
     for await (const one of follow(`/v1/sessions/${session}/events`)) told.push(one)
