@@ -38,6 +38,7 @@ export async function connectDaemon(endpoint: Endpoint, { anyVersion, note }: Co
     if (limit.aborted) throw new HarnessError('daemon_missing', `the daemon of this config does not answer within ${ANSWER_MS / 1000} s: a plugin may hold it up without end; end its process and start it again`, { cause: error })
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined     // no daemon, or the socket of one that crashed
+    if (await readToken(endpoint) !== token) return connectDaemon(endpoint, { anyVersion, note })     // one that has just begun has made a token of its own
     throw error
   }
   return client
