@@ -9,7 +9,7 @@ import { createAgent, type Agent } from './agent/agent.js'
 import type { Follower } from './agent/agents.js'
 import { FileSessionStore } from './agent/session-store-file.js'
 import { MemorySessionStore } from './agent/session-store-memory.js'
-import type { Approver, CommandsService, Mode, Model, ModelInfo, Run, ToolInfo } from './agent/services.js'
+import type { Approver, CommandsService, Model, ModelInfo, Run, RunInput, ToolInfo } from './agent/services.js'
 import type { SessionEvent, SessionStore, SessionSummary } from './agent/session-events.js'
 import { Workspace } from './agent/workspace.js'
 import * as api from './api.js'
@@ -48,18 +48,8 @@ export interface AppOptions {
   /** The process is this host's own: what plugins throw or print outside of any call is contained, and this is told of an error that is no plugin's. */
   readonly fatal?: ((error: unknown) => void) | undefined
 }
-/** One task. Fields mean what the options of `hx agent` say. */
-export interface RunOrder {
-  readonly prompt: string
-  readonly session?: string | undefined
-  readonly cwd?: string | undefined
-  readonly model?: string | undefined
-  readonly maxSteps?: number | undefined
-  readonly mode?: Mode | undefined
-  readonly ephemeral?: boolean | undefined
-  /** Refuse instead of waiting behind a turn of the session that runs. */
-  readonly ifIdle?: boolean | undefined
-}
+/** One task, as clients send it: the part of a run that is plain data. */
+export interface RunOrder extends Pick<RunInput, 'prompt' | 'session' | 'cwd' | 'model' | 'maxSteps' | 'mode' | 'ephemeral' | 'ifIdle'> {}
 export interface ConfigStatus { readonly path: string; readonly state: 'in force' | 'rejected'; readonly problem?: string | undefined }
 /** Times in milliseconds; `plugins` and `sessions` count what is active. */
 export interface Status {

@@ -11,8 +11,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     pool: 'forks',
     execArgv: ['--expose-gc'],
-    /** Real processes share a CI machine with others: one that was starved is run once more there, and the report says so. */
-    retry: process.env['CI'] ? 1 : 0,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     reporters: ['default', 'json'],
