@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'harnessx'
 import { startApp, type RunningApp } from '../support/app.js'
 import { pluginOfSize } from '../support/plugin-source.js'
+import type { Soak } from './soak.js'
 
 export interface ReloadFigures {
   readonly reloads: number
@@ -26,6 +27,17 @@ export const Config = z.object({ size: z.number().default(1), words: z.array(z.o
 const schema = () => z.object({ size: z.number().default(1), words: z.array(z.object({ word: z.enum(['a', 'b']) })).default([]), note: z.string().optional() })
 /** Between looks at the heap. */
 const EVERY = 200
+/** KB of heap a reload, beyond what the schema library keeps. */
+const HEAP_LIMIT = 0.1
+
+export const soak: Soak = async ({ say, check }) => {
+  const { heap, schema, first, last, complaints, ...reloads } = await reloadManyTimes({ reloads: 10_000, warmUp: 3_000 })
+  const kilobytes = (value: number) => `${value.toFixed(3)} KB`
+  say(`${reloads.reloads} of 5 KB with a Config, ${reloads.msPerReload.toFixed(1)} ms each; ${kilobytes(heap)} of heap each, of which the schema library keeps ${kilobytes(schema)}; ${first.rssMB} to ${last.rssMB} MB resident`)
+  check(heap - schema <= HEAP_LIMIT, `each reload keeps ${kilobytes(heap - schema)} of heap, the limit is ${HEAP_LIMIT}`)
+  check(grown(first, last).length === 0, `more than after the warm-up: ${grown(first, last).join(', ')}`)
+  check(complaints.length === 0, complaints.join('\n'))
+}
 
 export async function reloadManyTimes({ reloads, warmUp }: { reloads: number; warmUp: number }): Promise<ReloadFigures> {
   const source = (version: number) => pluginOfSize('sized', version, 5_000, CONFIG)

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startApp } from '../support/app.js'
 import { pluginOfSize } from '../support/plugin-source.js'
 import { SAVES, startSaver, type How } from '../support/saver.js'
+import type { Soak } from './soak.js'
 
 export interface SaveFigures {
   readonly saves: number
@@ -17,6 +18,14 @@ export interface SaveFigures {
 
 const FILES = ['a', 'b', 'c', 'd']
 const PATIENCE_MS = 2000
+
+export const soak: Soak = async ({ say, check }) => {
+  const saves = await saveAtRandom({ saves: 1_000 })
+  const late = [...saves.settled].sort((a, b) => a - b)
+  say(`${saves.saves} at random, ${saves.reloads} reloads, ${saves.wrong.length} wrong in the end, ${saves.complaints.length} told as a failure; settled after ${late[late.length >> 1]!.toFixed(0)} ms, at most ${late.at(-1)!.toFixed(0)} ms`)
+  check(saves.wrong.length === 0, `wrong in the end: ${saves.wrong.join(', ')}`)
+  check(saves.complaints.length === 0, saves.complaints.join('\n'))
+}
 
 export async function saveAtRandom({ saves }: { saves: number }): Promise<SaveFigures> {
   const source = (id: string, version: number) => pluginOfSize(id, version, 600 + Math.floor(Math.random() * 8_000))
