@@ -51,6 +51,10 @@ export interface AppOptions {
 /** One task, as clients send it: the part of a run that is plain data. */
 export interface RunOrder extends Pick<RunInput, 'prompt' | 'session' | 'cwd' | 'model' | 'maxSteps' | 'mode' | 'ephemeral' | 'ifIdle'> {}
 export interface ConfigStatus { readonly path: string; readonly state: 'in force' | 'rejected'; readonly problem?: string | undefined }
+/** A command of a plugin, as clients send it. */
+export interface CommandOrder { readonly name: string; readonly args: string; readonly session?: string | undefined; readonly cwd: string }
+/** What it has to say, or a prompt that the client is to send. */
+export interface CommandOutcome { readonly session: string; readonly text?: string | undefined; readonly prompt?: string | undefined }
 /** Times in milliseconds; `plugins` and `sessions` count what is active. */
 export interface Status {
   readonly pid: number
@@ -73,6 +77,8 @@ export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEve
 const LOOP_SAMPLE_MS = 100
 /** A config that lacks a row which is in force may be half of one that is still being written: it has to stand still for this long. */
 const CONFIG_SETTLE_MS = 20
+/** How long a command of a plugin may take. */
+const COMMAND_MS = 600_000
 /** Turns and tools, then plugins: together within the ten seconds that service managers give. */
 const STOP_TURNS_MS = 6000, STOP_PLUGINS_MS = 3000
 
@@ -160,6 +166,13 @@ export class App {
   tools(): readonly ToolInfo[] { return this.#agent.tools.list() }
   models(): readonly ModelInfo[] { return this.#agent.models.list() }
   commands(): ReturnType<CommandsService['list']> { return this.#agent.commands.list() }
+  /** Runs a command of a plugin for a session; a new one in `cwd` when none is named. */
+  async command({ name, args, session, cwd }: CommandOrder, signal: AbortSignal): Promise<CommandOutcome> {
+    const { agents, commands } = this.#agent
+    const id = session ?? (commands.has(name) ? await agents.begin(cwd) : '')    // for an unknown one nothing is made
+    const answer = await commands.run(name, args, { session: id, signal: AbortSignal.any([signal, AbortSignal.timeout(COMMAND_MS)]) })
+    return { session: id, ...(typeof answer === 'string' ? { text: answer } : answer) }
+  }
   sessions(): Promise<readonly SessionSummary[]> { return this.#store.list() }
   session(id: string): ReturnType<SessionStore['read']> { return this.#store.read(id) }
   status(): Status {
@@ -295,6 +308,6 @@ export function importerFor({ built, plugins }: Installation, trust: Trust, base
 const readOptions = ({ located, places, env, trust, plugins, without }: AppOptions) => ({ located, places, env, trust, extra: plugins ?? [], without: without ?? [] })
 
 function agentConfig({ config: { agent } }: ConfigInForce) {
-  const { model, system, maxSteps, maxContinuations, maxParallel, askTimeout } = agent
-  return { maxSteps, maxContinuations, maxParallel, askTimeoutMs: askTimeout, ...(model !== undefined && { model }), ...(system !== undefined && { system }) }
+  const { model, system, maxSteps, maxContinuations, maxParallel, askTimeout, prices, maxCost } = agent
+  return { maxSteps, maxContinuations, maxParallel, askTimeoutMs: askTimeout, prices, maxCost, ...(model !== undefined && { model }), ...(system !== undefined && { system }) }
 }

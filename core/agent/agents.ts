@@ -6,6 +6,7 @@ import { isAbsolute } from 'node:path'
 import { enclosing } from '../kernel/async-context.js'
 import { within } from '../kernel/limits.js'
 import { HarnessError, messageOf, show } from '../errors.js'
+import { Purse } from './cost.js'
 import { Lane, TurnActivity, type Closed, type Opened, type Order } from './lane.js'
 import { nameOf } from './models.js'
 import type { AgentsService, Run, RunEvent, RunInput } from './services.js'
@@ -67,6 +68,14 @@ export class Agents implements AgentsService {
       if (input.ifIdle && lane.busy) throw new HarnessError('session_busy', `session "${lane.session.id}": a turn runs; without --if-idle the prompt waits for its end`)
       return this.#start(lane, order)
     }
+  }
+  /** Makes a session that waits for its first prompt. */
+  async begin(cwd: string): Promise<string> {
+    this.#assertRunning()
+    const lane = await this.#lane({ prompt: '', cwd })
+    await lane.session.commit()
+    this.#rest(lane)
+    return lane.session.id
   }
   /** Hands a prompt of the user to the turn of a session that runs: it takes it at its next step, or, when it ends before, another turn does. False when none runs. */
   steer(session: string, prompt: string): boolean {
@@ -140,6 +149,7 @@ export class Agents implements AgentsService {
       source: input.source ?? (parent ? { kind: 'agent', id: parent.session } : { kind: 'user' }),
       model: nameOf(this.#ports.models.pick(input.model ?? this.#ports.config().model)),
       mode: above ? stricter(above.mode, input.mode ?? above.mode) : mode,
+      purse: new Purse(parent && this.#busy.get(parent.session)?.purse),
       approver: input.approver ?? above?.approver,                    // who is asked for the outer turn is asked for the inner one
     }
   }
@@ -157,7 +167,7 @@ export class Agents implements AgentsService {
     const ended = run.result.catch((error: unknown) => { this.#ports.log.error(`session "${lane.session.id}": ${messageOf(error)}`) })
     void ended.then(result => {
       const left = lane.takeSteering()                                   // came too late for that turn
-      if (result?.reason !== 'aborted' && !this.#stopped) for (const prompt of left) this.#start(lane, { ...order, ...prompt, signal: undefined })
+      if (result?.reason !== 'aborted' && !this.#stopped) for (const prompt of left) this.#start(lane, { ...order, ...prompt, purse: new Purse(), signal: undefined })
       this.#rest(lane)
     })
     return run
@@ -187,7 +197,7 @@ export class Agents implements AgentsService {
   async #create(store: SessionStore, header: SessionHeader): Promise<Lane> { return this.#openLane(store, await store.create(header), 'new') }
   async #resume(id: string, store: SessionStore): Promise<Lane> {
     const writer = await store.open(id)
-    return this.#openLane(store, writer, isFreshFork(writer) ? 'fork' : 'resume')
+    return this.#openLane(store, writer, writer.events.length === 1 ? 'new' : isFreshFork(writer) ? 'fork' : 'resume')
   }
   #openLane(store: SessionStore, writer: SessionWriter, opened: Opened): Lane {
     const tell = (event: RunEvent) => { for (const follower of this.#followers.get(writer.id) ?? []) follower.push(event) }

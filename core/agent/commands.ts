@@ -3,7 +3,7 @@ import { didYouMean, HarnessError, show } from '../errors.js'
 import type { Disposer } from '../kernel/hooks.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Registry, Scope } from '../kernel/registry.js'
-import type { Command, CommandsService } from './services.js'
+import type { Command, CommandAnswer, CommandsService } from './services.js'
 import { untilAborted } from './abort.js'
 
 const NAME = /^[a-z][a-z0-9-]{0,31}$/
@@ -23,12 +23,15 @@ export class Commands {
   list(): ReturnType<CommandsService['list']> {
     return this.#registry.entries().map(({ slot, owner, value }) => ({ name: slot, plugin: owner.id, description: value.description }))
   }
-  /** Runs `/name args` and gives what it has to say. */
-  async run(name: string, args: string, context: { readonly session: string; readonly signal: AbortSignal }): Promise<string | undefined> {
+  has(name: string): boolean { return this.#registry.get(name) !== undefined }
+  /** Runs `/name args` and gives its answer. */
+  async run(name: string, args: string, context: { readonly session: string; readonly signal: AbortSignal }): Promise<CommandAnswer | undefined> {
     const running = this.#registry.use(name, async command => command.run(args, context))
     if (!running) throw new HarnessError('unknown_id', `there is no command "/${name}"${didYouMean(name, this.#registry.slots())}`)
     const said: unknown = await untilAborted(running, context.signal)
-    return typeof said === 'string' ? said : undefined
+    if (typeof said === 'string') return said
+    const prompt = typeof said === 'object' && said !== null ? (said as { prompt?: unknown }).prompt : undefined
+    return typeof prompt === 'string' && prompt.trim() !== '' ? { prompt } : undefined
   }
 
   #register(scope: Scope, command: Command): Disposer {

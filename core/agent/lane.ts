@@ -13,12 +13,13 @@ import { onAbort } from './abort.js'
 import { runTurn } from './loop.js'
 import { RunStream } from './run-stream.js'
 import type { Run, RunEvent, RunResult } from './services.js'
+import type { Purse } from './cost.js'
 import type { Session } from './session.js'
 import type { Person } from './approvals.js'
 import { Halt, type Ports, type Prompt, type TurnInput } from './turn.js'
 
 /** A turn as it was asked for. */
-export interface Order extends Pick<TurnInput, 'prompt' | 'source' | 'model' | 'maxSteps'>, Person {
+export interface Order extends Pick<TurnInput, 'prompt' | 'source' | 'model' | 'maxSteps' | 'purse'>, Person {
   readonly signal?: AbortSignal | undefined
 }
 export type Opened = Payload<'agent/session-start'>['source']
@@ -61,6 +62,8 @@ export class Lane {
   }
 
   get busy(): boolean { return this.#jobs.length > 0 }
+  /** Of the turn that runs. */
+  get purse(): Purse | undefined { return this.#jobs[0]?.order.purse }
   get closing(): boolean { return this.#closing !== undefined }
   get status(): { readonly session: string; readonly turn: number; readonly step: number; readonly queued: number } {
     return { session: this.session.id, turn: this.session.turns, step: this.#step, queued: Math.max(0, this.#jobs.length - 1) }

@@ -9,6 +9,7 @@
  */
 import { HarnessError, messageOf } from '../errors.js'
 import type { Verdict } from '../kernel/dispatch.js'
+import { dollars } from './cost.js'
 import type { Entered } from './hooks.js'
 import { readCalls } from './incoming-calls.js'
 import { requestReply, type Draft } from './reply.js'
@@ -45,18 +46,25 @@ async function begin(turn: Turn): Promise<TurnEnd> {
 
 /** Steps until the agent owes no answer. `pending` is what the next step appends. */
 async function converse(turn: Turn, pending: readonly Message[]): Promise<TurnEnd> {
-  const maxSteps = turn.input.maxSteps ?? turn.ports.config().maxSteps
-  for (let continuations = 0; turn.stats.steps < maxSteps;) {
+  for (let continuations = 0, limit = limitOf(turn); ; limit = limitOf(turn)) {
+    if (limit) return limit
     const { end, owed, context } = await takeStep(turn, pending)
     if (end) return end
-    const steered = turn.stats.steps < maxSteps ? await takeSteering(turn) : []                         // what can't be taken is left for a turn of its own
+    const steered = limitOf(turn) ? [] : await takeSteering(turn)                                       // what can't be taken is left for a turn of its own
     pending = [...context, ...steered]
     if (owed || steered.length > 0) continue
     const more = await mayStop(turn, continuations++)
     if (!more) return { reason: 'completed' }
     pending = [more]
   }
-  return { reason: 'max-steps', message: 'step limit reached, the task is unfinished' }
+}
+
+/** The end of a turn that may take no further step. */
+function limitOf({ input, ports, stats }: Turn): TurnEnd | undefined {
+  const { maxSteps, maxCost } = ports.config()
+  if (stats.steps >= (input.maxSteps ?? maxSteps)) return { reason: 'max-steps', message: 'step limit reached, the task is unfinished' }
+  if (maxCost !== undefined && input.purse.total >= maxCost) return { reason: 'max-cost', message: `cost limit reached (${dollars(input.purse.total)} of agent.maxCost ${dollars(maxCost)}), the task is unfinished` }
+  return undefined
 }
 
 /** What came for this turn while it ran, as far as it is let in. */

@@ -44,8 +44,8 @@ async function attempt(turn: Turn, { model, options, tools }: Draft, number: num
   if (!streaming) throw new ModelError('network', `model "${nameOf(choice)}" is gone: its plugin was unloaded`)
   const reply = await untilAborted(streaming, signal)
   if (reply.usage) {
-    turn.spend(reply.usage)
-    turn.log({ type: 'usage', ...turn.at, model: nameOf(choice), ...reply.usage })
+    const usage = turn.spend(reply.usage, nameOf(choice))
+    turn.log({ type: 'usage', ...turn.at, model: nameOf(choice), ...usage })
   }
   return reply
 }

@@ -148,7 +148,9 @@ export interface ApprovalsService {
   /** Asks a person on a plugin's own account (an MCP server's consent, say). Waiting is nobody's own time. */
   ask(request: { readonly session: string; readonly title: string; readonly reason: string; readonly signal?: AbortSignal }): Promise<boolean>
 }
-export interface Command { readonly name: string; readonly description: string; run(args: string, context: { readonly session: string; readonly signal: AbortSignal }): string | void | Promise<string | void> }
+/** What a command has to say; or a prompt, that whoever ran the command sends to its session as the user's own. */
+export type CommandAnswer = string | { readonly prompt: string }
+export interface Command { readonly name: string; readonly description: string; run(args: string, context: { readonly session: string; readonly signal: AbortSignal }): CommandAnswer | void | Promise<CommandAnswer | void> }
 export interface CommandsService { register(command: Command): Disposer; list(): readonly { readonly name: string; readonly plugin: string; readonly description: string }[] }
 
 export type { Fire, HandlerInfo, HookInfo } from '../kernel/dispatch.js'

@@ -9,6 +9,7 @@ import type { HookName, HookOf, Payload } from '../kernel/hooks.js'
 import type { Log } from '../kernel/log.js'
 import { onAbort } from './abort.js'
 import type { Approvals } from './approvals.js'
+import { priced, priceOf, type Prices, type Purse } from './cost.js'
 import type { Base } from './hooks.js'
 import type { Models } from './models.js'
 import type { RunEvent } from './services.js'
@@ -27,8 +28,11 @@ export interface AgentConfig {
   readonly askTimeoutMs: number
   /** Read-only calls that run together. */
   readonly maxParallel: number
+  readonly prices: Prices
+  /** A turn that has cost so much, with those inside it, takes no further step. */
+  readonly maxCost?: number | undefined
 }
-export const AGENT_DEFAULTS: AgentConfig = { maxSteps: 50, maxContinuations: 8, askTimeoutMs: 300_000, maxParallel: 8 }
+export const AGENT_DEFAULTS: AgentConfig = { maxSteps: 50, maxContinuations: 8, askTimeoutMs: 300_000, maxParallel: 8, prices: {} }
 
 /** What the loop needs of the world. */
 export interface Ports {
@@ -54,6 +58,7 @@ export interface TurnInput extends Prompt {
   readonly model: string
   readonly maxSteps?: number | undefined
   readonly signal: AbortSignal
+  readonly purse: Purse
   /** Takes the prompts that came for this turn while it runs. */
   steering?(): readonly Prompt[]
   /** What is told and not logged. */
@@ -95,6 +100,8 @@ export class Turn {
   readonly #stats = { steps: 0, toolCalls: 0, blocked: 0 }
   #usage: Usage = NO_USAGE
   #stepUsage: Usage = NO_USAGE
+  /** Models that were used and have no price. */
+  readonly #unpriced = new Set<string>()
   readonly #closing = new AbortController()
   readonly #dispose: () => void
 
@@ -114,9 +121,17 @@ export class Turn {
   get stepUsage(): Usage { return this.#stepUsage }
   get stats(): Stats { return { ...this.#stats } }
   count(what: keyof Stats): void { this.#stats[what]++ }
-  spend(usage: Usage): void {
+  /** Counts what a reply used, and gives it with its cost. */
+  spend(used: Usage, model: string): Usage {
+    const { prices, maxCost } = this.ports.config(), usage = priced(used, priceOf(prices, model))
     this.#usage = addUsage(this.#usage, usage)
     this.#stepUsage = addUsage(this.#stepUsage, usage)
+    this.input.purse.spend(usage.cost ?? 0)
+    if (maxCost !== undefined && usage.cost === undefined && !this.#unpriced.has(model)) {
+      this.#unpriced.add(model)
+      this.warn(`model "${model}" has no price, so what it costs does not count towards agent.maxCost; add one under agent.prices`)
+    }
+    return usage
   }
   /** The next step; it counts as taken once its request is sent. */
   beginStep(): void {
@@ -171,12 +186,12 @@ export class Turn {
 
 export const sinceMs = (start: number): number => Math.round((performance.now() - start) * 10) / 10
 
-const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
-function addUsage(a: Usage, b: Usage): Usage {
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
+export function addUsage(a: Usage, b: Usage): Usage {
   const sum = (x: number | undefined, y: number | undefined) => x === undefined && y === undefined ? undefined : (x ?? 0) + (y ?? 0)
-  const cachedTokens = sum(a.cachedTokens, b.cachedTokens), reasoningTokens = sum(a.reasoningTokens, b.reasoningTokens)
+  const cachedTokens = sum(a.cachedTokens, b.cachedTokens), reasoningTokens = sum(a.reasoningTokens, b.reasoningTokens), cost = sum(a.cost, b.cost)
   return {
     inputTokens: a.inputTokens + b.inputTokens, outputTokens: a.outputTokens + b.outputTokens,
-    ...(cachedTokens !== undefined && { cachedTokens }), ...(reasoningTokens !== undefined && { reasoningTokens }),
+    ...(cachedTokens !== undefined && { cachedTokens }), ...(reasoningTokens !== undefined && { reasoningTokens }), ...(cost !== undefined && { cost }),
   }
 }

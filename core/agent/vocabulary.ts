@@ -55,8 +55,8 @@ export type ToolOutput = string | { readonly content: string; readonly isError?:
 /** How a call ended. `ok` and `failed` ran; `invalid` had an unknown tool or wrong arguments. */
 export type Outcome = 'ok' | 'failed' | 'blocked' | 'hook_failed' | 'guard_inactive' | 'denied' | 'invalid' | 'interrupted'
 
-/** Tokens, as the endpoint reported them. */
-export interface Usage { readonly inputTokens: number; readonly outputTokens: number; readonly cachedTokens?: number | undefined; readonly reasoningTokens?: number | undefined }
+/** Tokens, as the endpoint reported them; `cost` by `agent.prices`, absent where no price is known. */
+export interface Usage { readonly inputTokens: number; readonly outputTokens: number; readonly cachedTokens?: number | undefined; readonly reasoningTokens?: number | undefined; readonly cost?: number | undefined }
 /** Of one turn. `blocked` counts every refused call. */
 export interface Stats { readonly steps: number; readonly toolCalls: number; readonly blocked: number }
 

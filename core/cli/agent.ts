@@ -2,6 +2,7 @@
  * `hx agent "TASK"`: one task, then the end. The answer goes to stdout, all else to stderr; with --json exactly the log lines that the run appends.
  */
 import { HarnessError } from '../errors.js'
+import { dollars } from '../agent/cost.js'
 import { textOf } from '../agent/vocabulary.js'
 import type { Mode, RunEvent, RunResult } from '../agent/services.js'
 import { differing } from '../daemon/key-digest.js'
@@ -123,6 +124,8 @@ export async function printText(handle: RunHandle, io: Io, account = false): Pro
   close()
   const result = await handle.result
   if (!live && !beside && result.text !== '') io.say(printable(result.text))
+  const { cost, cachedTokens = 0, inputTokens, outputTokens } = result.usage
+  if (cost !== undefined) io.note(io.paintNote('dim', `hx: ${inputTokens + outputTokens} tokens${cachedTokens > 0 ? `, ${cachedTokens} of them cached` : ''}, ${dollars(cost)}`))
   if (result.message !== undefined) io.stderr.write(`${io.paintNote(result.reason === 'completed' ? 'yellow' : 'red', `hx: ${printable(result.message)}`)}\n`)
   return result
 }

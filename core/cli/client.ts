@@ -4,12 +4,12 @@
  */
 import type { ApprovalAnswer, Approver, CommandsService, HookInfo, ModelInfo, RunEvent, RunResult, ToolInfo } from '../agent/services.js'
 import type { SessionEvent, SessionProblem, SessionSummary } from '../agent/session-events.js'
-import type { RunOrder, Status } from '../app.js'
+import type { CommandOrder, CommandOutcome, RunOrder, Status } from '../app.js'
 import type { Ask } from '../daemon/asks.js'
 import type { KeyDigests } from '../daemon/key-digest.js'
 import type { PluginInfo, ReloadReport } from '../loader/host.js'
 
-export type { Ask, ReloadReport, RunOrder, Status }
+export type { Ask, CommandOrder, CommandOutcome, ReloadReport, RunOrder, Status }
 
 export interface RunHandle {
   readonly session: string
@@ -26,6 +26,10 @@ export interface Client {
   tools(): Promise<readonly ToolInfo[]>
   models(): Promise<readonly ModelInfo[]>
   commands(): Promise<ReturnType<CommandsService['list']>>
+  /** Runs a command of a plugin. `signal` gives it up. */
+  command(order: CommandOrder, signal: AbortSignal): Promise<CommandOutcome>
+  /** Hands a prompt to the turn that runs; what it becomes comes behind the `seq`. Undefined when none runs. */
+  steer(session: string, prompt: string): Promise<number | undefined>
   sessions(): Promise<readonly SessionSummary[]>
   session(id: string): Promise<{ readonly events: readonly SessionEvent[]; readonly problems: readonly SessionProblem[] }>
   status(): Promise<Status>
@@ -45,8 +49,6 @@ export interface DaemonClient extends Client {
   start(order: RunOrder): Promise<string>
   /** The last turn of a session from its begin, or all lines behind a `seq`, then what happens; to the end of its turns, or for ever. */
   attach(session: string, from: { readonly after: number | 'turn'; readonly forever?: boolean | undefined }, approver?: Approver): Promise<RunHandle>
-  /** Hands a prompt to the turn that runs; what it becomes comes behind the `seq`. Undefined when none runs. */
-  steer(session: string, prompt: string): Promise<number | undefined>
   abort(session: string, reason: string): Promise<boolean>
   /** Digests of the model keys that it uses. */
   keys(): Promise<KeyDigests>

@@ -22,6 +22,8 @@ export interface HostChanges {
   readonly without?: readonly string[] | undefined
   /** The shipped config alone. */
   readonly safe?: boolean | undefined
+  /** A host of this process follows edits, like a daemon. Another way to run it, not another host. */
+  readonly watch?: boolean | undefined
 }
 export interface Found { readonly places: Places; readonly located: Located; readonly cwd: string; readonly endpoint: Endpoint }
 
@@ -40,7 +42,7 @@ export async function connect(io: Io, changes: HostChanges = {}): Promise<OwnCli
   const daemon = changed ? undefined : await daemonOf(io, found) ?? await (await import('./launch.js')).revive(io, found)
   if (daemon) return daemon
   const [{ App }, { inProcess }] = await Promise.all([import('../app.js'), import('./in-process.js')])
-  return inProcess(await App.start(await appOptions(io, found, changes)))
+  return inProcess(await App.start({ ...await appOptions(io, found, changes), watch: changes.watch }))
 }
 /** Does `work` with whoever answers, and lets go of it. */
 export async function withClient<T>(io: Io, changes: HostChanges, work: (client: Client) => Promise<T>): Promise<T> {

@@ -15,6 +15,11 @@ export function inProcess(app: App): OwnClient {
     tools: async () => app.tools(),
     models: async () => app.models(),
     commands: async () => app.commands(),
+    command: (order, signal) => app.command(order, signal),
+    steer: async (session, prompt) => {
+      const after = (await app.events(session)).at(-1)!.seq
+      return app.steer(session, prompt) ? after : undefined
+    },
     sessions: () => app.sessions(),
     session: id => app.session(id),
     status: async () => app.status(),

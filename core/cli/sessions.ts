@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
+import { dollars } from '../agent/cost.js'
 import { forkSession } from '../agent/session-fork.js'
 import type { SessionEvent, SessionStore, SessionSummary } from '../agent/session-events.js'
 import { textOf } from '../agent/vocabulary.js'
@@ -92,6 +93,7 @@ export function sessionId(all: readonly SessionSummary[], given: string): string
     : `"${given}" fits ${found.length} sessions (${found.slice(0, 3).map(one => one.id).join(', ')}${found.length > 3 ? ', …' : ''}); give more of the id`)
 }
 
+const costly = ({ cost }: { readonly cost?: number | undefined }): string => cost === undefined ? '' : ` · ${dollars(cost)}`
 /** The lines of one event, for a person; nothing for what only the machine needs. */
 function readable(event: SessionEvent, paint: Paint): string[] {
   const note = (text: string) => paint('dim', `  ${text}`)
@@ -113,7 +115,7 @@ function readable(event: SessionEvent, paint: Paint): string[] {
     case 'error': return [paint('red', `  ${event.phase} failed: ${oneLine(event.message, 300)}`)]
     case 'warning': return [paint('yellow', `  ${oneLine(event.message, 300)}`)]
     case 'archived': return [note('archived')]
-    case 'turn-end': return [note(`${event.reason}${event.message ? `: ${oneLine(event.message, 200)}` : ''} · ${event.stats.steps} steps, ${event.stats.toolCalls} tool calls, ${event.stats.blocked} blocked · ${event.usage.inputTokens + event.usage.outputTokens} tokens · ${elapsed(event.elapsedMs)}`)]
+    case 'turn-end': return [note(`${event.reason}${event.message ? `: ${oneLine(event.message, 200)}` : ''} · ${event.stats.steps} steps, ${event.stats.toolCalls} tool calls, ${event.stats.blocked} blocked · ${event.usage.inputTokens + event.usage.outputTokens} tokens${costly(event.usage)} · ${elapsed(event.elapsedMs)}`)]
     case 'tool-intent': case 'system': case 'tools': case 'request': case 'decision': case 'usage': return []
   }
 }

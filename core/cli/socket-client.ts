@@ -10,7 +10,7 @@ import type { KeyDigests } from '../daemon/key-digest.js'
 import { readToken, type Endpoint } from '../daemon/endpoint.js'
 import { CODES, HarnessError, type ErrorCode } from '../errors.js'
 import { VERSION } from '../version.js'
-import type { Ask, Client, DaemonClient, RunHandle, RunOrder } from './client.js'
+import type { Ask, Client, CommandOrder, CommandOutcome, DaemonClient, RunHandle, RunOrder } from './client.js'
 import { TurnAccount } from './turn-account.js'
 
 /** A lost connection is made again this often in a row, with a growing pause. */
@@ -57,6 +57,7 @@ class SocketClient implements DaemonClient {
   async tools() { return (await this.#get<{ tools: Awaited<ReturnType<Client['tools']>> }>(ROUTES.tools)).tools }
   async models() { return (await this.#get<{ models: Awaited<ReturnType<Client['models']>> }>(ROUTES.models)).models }
   async commands() { return (await this.#get<{ commands: Awaited<ReturnType<Client['commands']>> }>(ROUTES.commands)).commands }
+  async command({ name, ...order }: CommandOrder, signal: AbortSignal) { return json<CommandOutcome>(await this.#open('POST', ROUTES.command.replace(':name', encodeURIComponent(name)), order, signal)) }
   async sessions() { return (await this.#get<{ sessions: Awaited<ReturnType<Client['sessions']>> }>(ROUTES.sessions)).sessions }
   async session(id: string) { return this.#get<Awaited<ReturnType<Client['session']>>>(of(ROUTES.session, id)) }
   async reload(ids?: readonly string[]) { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, ids ? { ids } : {}) }

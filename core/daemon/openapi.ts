@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { VERSION } from '../version.js'
 import { HEADERS, PROTOCOL, ROUTES } from './protocol.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, WireErrorSchema } from './schemas.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, WireErrorSchema } from './schemas.js'
 
 interface Operation {
   readonly method: 'get' | 'post'
@@ -24,6 +24,7 @@ export const OPERATIONS: readonly Operation[] = [
   { method: 'get', route: 'tools', summary: 'Tools that the model is offered.', answer: 'what "hx tools --json" prints' },
   { method: 'get', route: 'models', summary: 'Models, ready or not.', answer: 'what "hx models --json" prints' },
   { method: 'get', route: 'commands', summary: 'Commands that plugins registered.', answer: '{commands}' },
+  { method: 'post', route: 'command', summary: 'Runs a command of a plugin; a prompt in the answer is for the client to send.', body: CommandOrderSchema, answer: '{session, text?, prompt?}' },
   { method: 'post', route: 'reload', summary: 'Reads the config again, or loads entries anew.', body: ReloadOrderSchema, answer: '{reloaded, failed, ms}' },
   { method: 'post', route: 'stop', summary: 'Ends the daemon, at once or when its turns have ended. Whatever protocol is spoken.', body: StopOrderSchema, answer: '{stopping, turns}' },
   { method: 'post', route: 'runs', summary: 'Starts a turn and streams it; leaving the stream does not end it. With "detach" 202 and {session}.', body: RunOrderSchema, answer: 'events session, log (id: seq), delta, progress, approval, settled, then result or error', events: true },

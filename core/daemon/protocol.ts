@@ -22,6 +22,7 @@ export const ROUTES = {
   tools: '/v1/tools',
   models: '/v1/models',
   commands: '/v1/commands',
+  command: '/v1/commands/:name',
   sessions: '/v1/sessions',
   session: '/v1/sessions/:id',
   events: '/v1/sessions/:id/events',

@@ -32,6 +32,13 @@ export const StopOrderSchema = z.strictObject({
 })
 export const ReloadOrderSchema = z.strictObject({ ids: z.array(z.string().min(1)).optional() })
 export const SteerOrderSchema = z.strictObject({ prompt: z.string().min(1).max(MAX_BODY_BYTES) })
+export const CommandOrderSchema = z.strictObject({
+  /** What was written behind the name. */
+  args: z.string().max(MAX_BODY_BYTES),
+  /** A new one in `cwd` when it is left out. */
+  session: z.string().min(1).optional(),
+  cwd: z.string().startsWith('/', 'must be an absolute path'),
+})
 export const AbortOrderSchema = z.strictObject({ reason: z.string().max(200) })
 export const ApprovalAnswerSchema = z.discriminatedUnion('answer', [
   z.strictObject({ answer: z.enum(['once', 'session', 'always']) }),

@@ -19,7 +19,7 @@ import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
 import { openApi } from './openapi.js'
 import { HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ROUTES, turnsAre } from './protocol.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, type WireError } from './schemas.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, type WireError } from './schemas.js'
 import { sent, sessionFeed } from './session-feed.js'
 
 /** How often an end of the last turn is looked for. */
@@ -61,6 +61,7 @@ export function routes(app: App, token: string, stop: () => void): Hono {
   http.get(ROUTES.tools, context => context.json({ tools: app.tools() }))
   http.get(ROUTES.models, context => context.json({ models: app.models() }))
   http.get(ROUTES.commands, context => context.json({ commands: app.commands() }))
+  http.post(ROUTES.command, async context => context.json(await app.command({ name: context.req.param('name'), ...await body(context, CommandOrderSchema) }, context.req.raw.signal)))
   http.get(ROUTES.sessions, async context => context.json({ sessions: await app.sessions() }))
   http.get(ROUTES.session, async context => context.json(await app.session(context.req.param('id'))))
   http.post(ROUTES.abort, async context => {

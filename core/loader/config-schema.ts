@@ -22,6 +22,12 @@ const Row = z.strictObject({
 /** A row as written, the short form spelled out. */
 export type Row = z.infer<typeof Row>
 
+const number = z.number({ error: issue => issue.code === 'invalid_type' ? 'must be a number' : undefined }), amount = number.min(0)
+const Price = z.strictObject({
+  input: amount.describe('tokens sent'),
+  cached: amount.optional().describe('tokens sent that the endpoint had in its cache; as input when left out'),
+  output: amount.describe('tokens of replies, reasoning among them'),
+})
 const count = z.int().min(1)
 const sections = {
   version: z.literal(1).default(1).describe('of this format'),
@@ -31,6 +37,8 @@ const sections = {
     maxSteps: count.default(50).describe('model requests of one turn'),
     maxContinuations: z.int().min(0).default(8).describe('how often stop handlers may continue a turn'),
     maxParallel: count.max(64).default(8).describe('read-only calls that run together'),
+    prices: z.record(z.string().min(1), Price).default({}).describe('what models cost: "<id>/<model>", or "<id>" for all its models, in US dollars for a million tokens'),
+    maxCost: number.positive('must be more than 0').optional().describe('dollars: a turn that has cost so much, with the tasks inside it, takes no further step'),
     askTimeout: duration.prefault('5m').describe('how long a question waits for a person'),
   }).prefault({}),
   reload: z.strictObject({
@@ -92,9 +100,9 @@ const NOUNS: Readonly<Record<string, string>> = { string: 'a text', number: 'a w
 
 function expectation(issue: z.core.$ZodIssue, value: unknown): string {
   switch (issue.code) {
-    case 'invalid_type': return `must be ${NOUNS[issue.expected] ?? issue.expected}`
+    case 'invalid_type': return issue.message.startsWith('must be') ? issue.message : `must be ${NOUNS[issue.expected] ?? issue.expected}`
     case 'invalid_value': return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(one => show(one)).join(', ')}${typeof value === 'string' ? didYouMean(value, issue.values.map(String)) : ''}`
-    case 'too_small': return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`
+    case 'too_small': return issue.message.startsWith('must be') ? issue.message : issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`
     case 'too_big': return `must be at most ${issue.maximum}`
     default: return issue.message.slice(0, 1).toLowerCase() + issue.message.slice(1)
   }
@@ -104,13 +112,17 @@ function expectation(issue: z.core.$ZodIssue, value: unknown): string {
 function keysAt(path: readonly PropertyKey[]): readonly string[] {
   if (path[0] === 'plugins') return Object.keys(Row.shape)
   let schema: unknown = ConfigFile
-  for (const part of path) schema = shapeOf(schema)?.[String(part)]
+  for (const part of path) schema = inside(schema) instanceof z.ZodRecord ? (inside(schema) as z.ZodRecord).valueType : shapeOf(schema)?.[String(part)]
   return Object.keys(shapeOf(schema) ?? {})
 }
 function shapeOf(schema: unknown): Readonly<Record<string, unknown>> | undefined {
+  const inner = inside(schema)
+  return inner instanceof z.ZodObject ? inner.shape : undefined
+}
+function inside(schema: unknown): unknown {
   let inner = schema
   while (inner instanceof z.ZodPrefault || inner instanceof z.ZodDefault || inner instanceof z.ZodOptional) inner = inner.unwrap()
-  return inner instanceof z.ZodObject ? inner.shape : undefined
+  return inner
 }
 
 /** JSON Schema (draft 2020-12) of the file; with the schemas of plugins' configs by name, an editor checks those too. */

@@ -110,10 +110,19 @@ function mergeSections(texts: readonly ConfigText[]): Record<string, unknown> {
   const merged: Record<string, unknown> = {}
   for (const { value } of texts) for (const name of SECTION_NAMES) {
     const section = (value as Record<string, object | undefined>)[name]
-    if (section !== undefined) merged[name] = { ...merged[name] as object | undefined, ...section }
+    if (section !== undefined) merged[name] = mergeMaps(merged[name], section)
   }
   return merged
 }
+
+/** Key by key, maps within maps too; anything else of the upper one stands. */
+function mergeMaps(lower: unknown, upper: unknown): unknown {
+  if (!isMap(lower) || !isMap(upper)) return upper
+  const merged: Record<string, unknown> = { ...lower }
+  for (const [key, value] of Object.entries(upper)) merged[key] = mergeMaps(Object.hasOwn(lower, key) ? lower[key] : undefined, value)
+  return merged
+}
+const isMap = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Deeply. */
 export function freeze<T>(value: T): T {

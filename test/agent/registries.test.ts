@@ -134,6 +134,24 @@ describe('a command', () => {
     expect(await agent.commands.run('hello', 'you', { session: 's', signal })).toBe('hello you in s')
     await expect(agent.commands.run('helo', '', { session: 's', signal })).rejects.toMatchObject({ code: 'unknown_id', message: 'there is no command "/helo"; did you mean "hello"?' })
   })
+  it('may answer with a prompt for its session, and says nothing with anything else', async () => {
+    const { agent, plugin } = await testAgent()
+    const answers: unknown[] = [{ prompt: 'do it' }, { prompt: ' ' }, { prompt: 7 }, null, 7]
+    await plugin('a', ctx => { ctx.commands.register({ ...hello, run: () => answers.shift() as string }) })
+    const said = []
+    for (let i = 0; i < 5; i++) said.push(await agent.commands.run('hello', '', { session: 's', signal }))
+    expect(said).toEqual([{ prompt: 'do it' }, undefined, undefined, undefined, undefined])
+  })
+  it('finds a session that was made for it and had no prompt yet, which then begins as new', async () => {
+    const { agent, plugin, run, model, cwd } = await testAgent()
+    const started: string[] = []
+    await plugin('a', ctx => { ctx.on('agent/session-start', ({ source }) => { started.push(source) }) })
+    const session = await agent.agents.begin(cwd)
+    model.says('hi')
+    const { log } = await run('go', { session })
+    expect(log.map(event => event.type).slice(0, 2)).toEqual(['session', 'turn-start'])
+    expect(started).toEqual(['new'])
+  })
   it('is let go when it is given up', async () => {
     const { agent, plugin } = await testAgent()
     await plugin('a', ctx => { ctx.commands.register({ ...hello, run: () => new Promise<string>(() => {}) }) })

@@ -5,7 +5,7 @@
 import { onTestFinished } from 'vitest'
 import { createAgent } from '../../core/agent/agent.js'
 import { MemorySessionStore } from '../../core/agent/session-store-memory.js'
-import type { RunEvent, RunInput, RunResult } from '../../core/agent/services.js'
+import type { CommandAnswer, RunEvent, RunInput, RunResult } from '../../core/agent/services.js'
 import { text, type Message, type ModelRequest } from '../../core/agent/vocabulary.js'
 import { Workspace } from '../../core/agent/workspace.js'
 import type { Context, PluginModule } from '../../core/kernel/hooks.js'
@@ -28,7 +28,7 @@ export interface PluginHost {
   /** What the model reads for one call of a tool. */
   call(name: string, args: object | string, more?: Partial<RunInput>): Promise<Ran & { readonly read: string }>
   /** What `/name args` says. */
-  command(name: string, args: string, session: string): Promise<string | undefined>
+  command(name: string, args: string, session: string): Promise<CommandAnswer | undefined>
   /** Mounts another version of a row and switches it in for the old one. */
   reload(id: string, row: Row): Promise<void>
   unload(id: string): Promise<void>
