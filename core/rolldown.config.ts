@@ -23,7 +23,7 @@ export default defineConfig({
   input: { cli: join(root, 'core/cli/hx.ts'), api: join(root, 'core/api.ts'), testing: join(root, 'core/testing.ts'), ...Object.fromEntries(plugins) },
   platform: 'node',
   plugins: [englishOnly],
-  external: [/^node:/, 'oxc-transform', 'write-file-atomic'],
+  external: [/^node:/, 'oxc-transform', 'write-file-atomic', /^@modelcontextprotocol\//],
   resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
   output: { dir: join(root, 'dist'), format: 'esm', entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js', cleanDir: true, minify: true },
   logLevel: 'warn',

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 /** Those that the shipped config leaves out, with the least config each. */
 const OPTIONAL: Readonly<Record<string, (path: string) => object>> = {
   timeout: () => ({}), fallback: () => ({ models: ['scripted/two'] }), 'prune-tool-results': () => ({}), compaction: () => ({}), 'agent-instructions': () => ({}),
-  notify: () => ({ command: ['true'] }), todo: () => ({}), subagent: () => ({}), skills: () => ({}), 'claude-hooks': path => ({ folders: [path] }),
+  notify: () => ({ command: ['true'] }), todo: () => ({}), subagent: () => ({}), skills: () => ({}), 'claude-hooks': path => ({ folders: [path] }), mcp: () => ({ servers: {} }),
 }
 const names = Object.keys(OPTIONAL)
 const load = (name: string): Promise<PluginModule> => import(join(root, [`plugins/${name}.ts`, `plugins/${name}/index.ts`].find(file => existsSync(join(root, file)))!))
