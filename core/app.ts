@@ -114,6 +114,7 @@ export class App {
     const { places, log, cwd, trust } = options
     this.#options = options
     this.#config = config
+    this.#hideSecrets()
     this.#kernel = new Kernel({ log })
     this.#store = new FileSessionStore({ folder: places.sessions, durability: config.config.sessions.durability, report: message => { log.warn(message) } })
     const workspace = new Workspace({
@@ -235,6 +236,7 @@ export class App {
       throw error
     }
     this.#config = next
+    this.#hideSecrets()
     if (this.#rejected !== undefined) this.#options.log.info('the config has no problem any more and is in force')
     this.#rejected = undefined
     this.#agent.reconfigure(agentConfig(next))
@@ -250,6 +252,11 @@ export class App {
     this.#rejected = message
     this.#options.log.error(message)
     this.#emit({ type: 'config-rejected', message, place })
+  }
+  #hideSecrets(): void {
+    const { secrets } = this.#options.log
+    secrets.learnEnv(this.#config.env)
+    secrets.learn(this.#config.secrets)
   }
   #tellNotes(): void {
     for (const { message, ...place } of this.#config.notes) this.#options.log.info(`${message} (${at(place)})`)

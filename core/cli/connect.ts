@@ -63,11 +63,11 @@ export async function daemonOf(io: Io, { endpoint }: Found, { anyVersion = false
   return connectDaemon(endpoint, { anyVersion, note: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
 }
 
-/** `least` is from which level on the host's log is shown, without -q and -v; a warning when left out. */
-export async function appOptions(io: Io, found: Found, changes: HostChanges = {}, least?: () => Level): Promise<AppOptions> {
+/** `least` is from which level on the host's log is shown here, without -q and -v; a warning when left out, and nothing where nobody looks. */
+export async function appOptions(io: Io, found: Found, changes: HostChanges = {}, least: (() => Level) | 'nothing' = () => 'warn'): Promise<AppOptions> {
   const { Log } = await import('../kernel/log.js')
   const log = new Log()
-  log.sink(io.logSink(least))
+  if (least !== 'nothing') log.sink(io.logSink(least))
   const plugins = (changes.plugins ?? []).map(file => resolve(found.cwd, file))
   const fatal = (error: unknown) => { process.exit(io.fail(error)) }
   return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust: trustOf(io, found, plugins), plugins, without: changes.without, fatal }

@@ -4,7 +4,7 @@
  */
 import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Level, LogRecord, LogSink } from '../kernel/log.js'
+import { isAtLeast, type Level, type LogRecord, type LogSink } from '../kernel/log.js'
 import { at, HarnessError, messageOf } from '../errors.js'
 import { colours, plain, printable, wantsColour, type Paint } from './terminal.js'
 
@@ -48,9 +48,9 @@ export class Io {
   /** The host's log on a terminal: from `otherwise` on, everything with `-v`, errors alone with `-q`. */
   logSink(otherwise: () => Level = () => 'warn'): LogSink {
     const { quiet, verbose } = this.globals
-    const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
     return (record: LogRecord) => {
-      if (rank[record.level] < rank[quiet ? 'error' : verbose ? 'debug' : otherwise()]) return
+      if (record.part === 'stdout' || record.part === 'stderr') return                        // it stands there already
+      if (!isAtLeast(record.level, quiet ? 'error' : verbose ? 'debug' : otherwise())) return
       const who = record.plugin === undefined || record.message.startsWith(`plugin "${record.plugin}"`) ? 'hx' : `hx: plugin "${record.plugin}"`
       const tone = record.level === 'error' ? 'red' : record.level === 'warn' ? 'yellow' : 'dim'
       this.stderr.write(`${this.paintNote(tone, `${who}: ${printable(record.message)}`)}\n`)

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, renameSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readMark, strike } from '../daemon/run-mark.js'
@@ -19,21 +19,25 @@ import { oneLine } from './terminal.js'
 /** How long a daemon may take to answer. */
 const READY_MS = 30_000
 export const LOOK_MS = 20
-/** A log that is larger when a daemon starts is put aside, once. */
-const MAX_LOG_BYTES = 10 * 1024 * 1024
 /** Names the pipe to a daemon in the background. */
 export const PIPE = 'HX_ENV_FD'
 const KEPT = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|USER|LOGNAME|SHELL|TZ|XDG_\w+|HX_\w+|NO_COLOR)$/
 
-/** Where a daemon in the background writes what it and its plugins print. */
-export const logFile = ({ places, endpoint }: Found): string => join(places.logs, `${basename(endpoint.socket, '.sock')}.log`)
+/** What the files of a daemon are called. */
+export const daemonName = ({ endpoint }: Pick<Found, 'endpoint'>): string => basename(endpoint.socket, '.sock')
+/** Where a daemon writes what it and its plugins say. */
+export const logFile = (found: Found): string => join(found.places.logs, `${daemonName(found)}.log`)
+/** Where the streams of one in the background lead: what comes here was said before its log was open, or by Node itself when it died. */
+const streamFile = (found: Found): string => join(found.places.logs, `${daemonName(found)}.out`)
+/** What the daemon before this one left there. */
+export const lastWords = (found: Found): string => tailOf(`${streamFile(found)}.1`)
 
 /** Resolves when it answers. */
 export async function launch(io: Io, found: Found, trust: boolean): Promise<{ readonly daemon: DaemonClient; readonly pid: number | undefined }> {
   makeFolder(found.places.logs)
-  const log = logFile(found)
-  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) renameSync(log, `${log}.1`)
-  const out = openSync(log, 'a', 0o600)
+  const streams = streamFile(found)
+  try { renameSync(streams, `${streams}.1`) } catch (error) { if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error }
+  const out = openSync(streams, 'a', 0o600)
   const { small, rest } = divided(io.env)
   const flags = ['--config', found.located.file, ...(trust ? ['--trust'] : []), ...(io.globals.verbose ? ['--verbose'] : [])]
   const child = spawn(process.execPath, ['--max-semi-space-size=8', process.argv[1]!, ...flags, 'start', '--foreground'], {
@@ -52,11 +56,11 @@ export async function launch(io: Io, found: Found, trust: boolean): Promise<{ re
     }
     const code = await Promise.race([ended, sleep(LOOK_MS)])
     if (code === 0) await sleep(LOOK_MS)                     // somebody else's was faster
-    else if (code !== undefined) throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${lastLine(log)}`)
+    else if (code !== undefined) throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${lastLine(streams)}`)
   }
   if (child.exitCode === 0) throw new HarnessError('internal', `another daemon of this config has its lock and does not answer within ${READY_MS / 1000} s; end its process, and start it again`)
   child.kill('SIGKILL')
-  throw new HarnessError('internal', `the daemon did not answer within ${READY_MS / 1000} s; see ${log}`)
+  throw new HarnessError('internal', `the daemon did not answer within ${READY_MS / 1000} s; see "hx logs"`)
 }
 
 /** Brings up again what crashed. Undefined when nothing did, when it crashed too often, or when its own starter does that. */
@@ -86,4 +90,5 @@ function divided(env: NodeJS.ProcessEnv): { small: NodeJS.ProcessEnv; rest: Node
   const entries = Object.entries(env)
   return { small: Object.fromEntries(entries.filter(([name]) => KEPT.test(name))), rest: Object.fromEntries(entries.filter(([name]) => !KEPT.test(name))) }
 }
-const lastLine = (file: string): string => oneLine(readFileSync(file, 'utf8').trim().split('\n').at(-1)?.replace(/^hx: /, '') ?? '', 400)
+const tailOf = (file: string): string => { try { return readFileSync(file, 'utf8').trim().slice(-4000) } catch { return '' } }             // there is none
+const lastLine = (file: string): string => oneLine(tailOf(file).split('\n').at(-1)?.replace(/^hx: /, '') ?? '', 400)

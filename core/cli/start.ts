@@ -1,70 +1,33 @@
-/**
- * `hx start`, `hx stop` and `hx restart`: the daemon of this config. In the foreground it is this process, for a service manager: stopped by SIGTERM or Ctrl-C, exit 0.
- * In the background it is a process of its own (launch.ts).
- */
-import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+/** `hx start`, `hx stop` and `hx restart`: the daemon of this config, a process of its own (launch.ts), or this one (foreground.ts). */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { App } from '../app.js'
-import { startDaemon } from '../daemon/daemon.js'
 import { turnsAre } from '../daemon/protocol.js'
 import { clearMark, readMark } from '../daemon/run-mark.js'
 import { HarnessError } from '../errors.js'
-import { appOptions, daemonOf, find, runningDaemon, type Found } from './connect.js'
+import { daemonOf, find, runningDaemon, type Found } from './connect.js'
 import type { Io } from './io.js'
-import { isFree, launch, LOOK_MS, logFile, PIPE } from './launch.js'
+import { isFree, launch, LOOK_MS } from './launch.js'
 import { onSignals } from './signals.js'
 
 /** How long a daemon may take to stop: its own deadline is ten seconds. */
 const GONE_MS = 15_000
+const RUNS = 'a daemon runs already for this config'
 
 export async function start(io: Io, options: { foreground?: boolean }): Promise<number> {
   const found = find(io)
-  if (options.foreground) return foreground(io, found)
+  if (options.foreground) return await (await import('./foreground.js')).foreground(io, found) ?? told(io, found, RUNS)
   const running = await runningDaemon(io)
   if (running) {
     await running.close()
-    return told(io, found, 'a daemon runs already for this config')
+    return told(io, found, RUNS)
   }
   return background(io, found)
-}
-
-async function foreground(io: Io, found: Found): Promise<number> {
-  const piped = process.env[PIPE]
-  let app: App | undefined
-  const options = await appOptions(io, found, {}, () => app?.logLevel ?? 'info')
-  const env = piped === undefined ? io.env : { ...JSON.parse(readFileSync(Number(piped), 'utf8')) as NodeJS.ProcessEnv, ...io.env }
-  delete process.env[PIPE]
-  const signals = onSignals()
-  const stopped = new Promise<void>(resolve => { signals.first = () => { resolve() } })
-  let fatal!: (error: unknown) => void
-  const broken = new Promise<never>((_, reject) => { fatal = reject })
-  broken.catch(() => {})                                     // it may break before anybody waits for it
-  try {
-    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: piped === undefined }, async () => app = await App.start({ ...options, env, watch: true, fatal }))
-    io.note(`hx: the daemon of ${found.located.file} listens on ${found.endpoint.socket} (pid ${process.pid})`)
-    tellManager(io)
-    try {
-      if (signals.code === undefined) await Promise.race([stopped, daemon.asked, broken])
-    } finally { await daemon.stop() }
-    return 0
-  } catch (error) {
-    if (!(error instanceof HarnessError) || error.code !== 'daemon_running') throw error
-    return told(io, found, 'a daemon runs already for this config')
-  } finally { signals.off() }
-}
-
-/** Under systemd with Type=notify: ready. */
-function tellManager(io: Io): void {
-  if (!io.env['NOTIFY_SOCKET']) return
-  execFile('systemd-notify', ['--ready', `--pid=${process.pid}`], { timeout: 5000 }, error => { if (error) io.note(`hx: the service manager could not be told that the daemon is ready: ${error.message}`) })
 }
 
 async function background(io: Io, found: Found, trust = io.globals.trust === true): Promise<number> {
   if (await isFree(found.endpoint.lock)) await clearMark(found.endpoint)      // whoever says "start" forgets the crashes before
   const { daemon, pid } = await launch(io, found, trust)
   await daemon.close()
-  return told(io, found, `the daemon of ${found.located.file} is running (pid ${pid}); its log is ${logFile(found)}`)
+  return told(io, found, `the daemon of ${found.located.file} is running (pid ${pid}); its log: hx logs`)
 }
 
 export async function stop(io: Io): Promise<number> {

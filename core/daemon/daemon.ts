@@ -9,7 +9,7 @@ import { HarnessError } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
 import type { App } from '../app.js'
 import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
-import { clearMark, writeMark, type RunMark } from './run-mark.js'
+import { clearMark, readMark, writeMark, type RunMark } from './run-mark.js'
 import { listen, listenTcp, routes } from './server.js'
 import { VERSION } from '../version.js'
 
@@ -23,8 +23,8 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
-/** Starts the daemon of `endpoint`; `daemon_running` when another process has its lock. */
-export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust' | 'foreground'>, startApp: () => Promise<App>): Promise<Daemon> {
+/** Starts the daemon of `endpoint`; `daemon_running` when another process has its lock. `startApp` is told of the one before, when that was not stopped. */
+export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust' | 'foreground'>, startApp: (crashed: RunMark | undefined) => Promise<App>): Promise<Daemon> {
   await securedFolder(endpoint)
   const lock = await acquireLock(endpoint.lock) ?? await sleep(LOOKED_MS).then(() => acquireLock(endpoint.lock))
   if (!lock) throw new HarnessError('daemon_running', 'a daemon already runs for this config; see "hx status"')
@@ -41,7 +41,7 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   let ask!: () => void
   const asked = new Promise<void>(resolve => { ask = resolve })
   try {
-    app = await startApp()
+    app = await startApp(await readMark(endpoint))
     await rm(endpoint.socket, { force: true })
     const http = routes(app, await writeToken(endpoint), ask)
     servers.push(await listen(http, endpoint.socket))

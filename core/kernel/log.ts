@@ -1,9 +1,12 @@
 /**
  * The log of the host: records with a level, an optional owner and fields, handed to sinks. Knows no file and no format; who prints is decided outside.
- * Sinks are called in order and must not throw; one that does is dropped with a last word on stderr.
+ * Sinks are called in order and must not throw; one that does is dropped with a last word on stderr. What a sink gets has its secrets hidden.
  */
+import { Secrets } from './secrets.js'
+
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 export const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error']
+export const isAtLeast = (level: Level, least: Level): boolean => LEVELS.indexOf(level) >= LEVELS.indexOf(least)
 
 /** One line of the log. `plugin` is the entry's id when a plugin speaks or is spoken of. */
 export interface LogRecord {
@@ -11,6 +14,8 @@ export interface LogRecord {
   readonly level: Level
   readonly message: string
   readonly plugin?: string | undefined
+  /** Where it comes from when no plugin speaks: a part of core; `stdout` or `stderr` for what was printed and not logged. */
+  readonly part?: string | undefined
   readonly fields?: Readonly<Record<string, unknown>> | undefined
 }
 export type LogSink = (record: LogRecord) => void
@@ -24,6 +29,8 @@ export interface Logger {
 
 export class Log implements Logger {
   readonly #sinks = new Set<LogSink>()
+  /** What no record shows. */
+  readonly secrets = new Secrets()
   /** Adds a sink; the disposer takes it out. */
   sink(sink: LogSink): () => void {
     this.#sinks.add(sink)
@@ -34,12 +41,16 @@ export class Log implements Logger {
   warn(message: string, fields?: Record<string, unknown>): void { this.write('warn', message, fields) }
   error(message: string, fields?: Record<string, unknown>): void { this.write('error', message, fields) }
   /** The logger of one plugin. */
-  of(plugin: string): Logger {
-    const write = (level: Level) => (message: string, fields?: Record<string, unknown>) => { this.write(level, message, fields, plugin) }
+  of(plugin: string): Logger { return this.#logger(plugin) }
+  /** The logger of a part of core. */
+  part(part: string): Logger { return this.#logger(undefined, part) }
+  #logger(plugin?: string, part?: string): Logger {
+    const write = (level: Level) => (message: string, fields?: Record<string, unknown>) => { this.write(level, message, fields, plugin, part) }
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   }
-  write(level: Level, message: string, fields?: Record<string, unknown>, plugin?: string): void {
-    const record: LogRecord = { ts: new Date().toISOString(), level, message, plugin, fields }
+  write(level: Level, message: string, fields?: Record<string, unknown>, plugin?: string, part?: string): void {
+    if (this.#sinks.size === 0) return
+    const record: LogRecord = { ts: new Date().toISOString(), level, message: this.secrets.hide(message), plugin, ...(part !== undefined && { part }), fields: fields && this.secrets.hideIn(fields) as Record<string, unknown> }
     for (const sink of this.#sinks) {
       try { sink(record) } catch (error) {
         this.#sinks.delete(sink)

@@ -10,16 +10,22 @@ export interface Sources {
   read(file: string): string
 }
 export interface Unresolved { readonly path: readonly PropertyKey[]; readonly message: string }
-export interface Interpolated { readonly value: unknown; readonly unresolved: readonly Unresolved[] }
+/** `secrets` is what references became: never to be shown. Variables that only say where and who one is are none. */
+export interface Interpolated { readonly value: unknown; readonly unresolved: readonly Unresolved[]; readonly secrets: readonly string[] }
 
 const REFERENCE = /\$\{(env|file):([^}]*)\}/g
+const NO_SECRET = /^(?:PATH|HOME|PWD|USER|LOGNAME|SHELL|LANG|LC_\w+|TERM|TMPDIR|TZ|HOSTNAME|XDG_\w+|HX_HOME|HX_CONFIG)$/
 const VARIABLE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
 
 export function interpolate(value: unknown, sources: Sources): Interpolated {
-  const unresolved: Unresolved[] = []
+  const unresolved: Unresolved[] = [], secrets: string[] = []
   const walk = (inner: unknown, path: readonly PropertyKey[]): unknown => {
     if (typeof inner === 'string') return inner.replace(REFERENCE, (reference, kind: string, name: string) => {
-      try { return kind === 'env' ? variable(name, sources) : sources.read(name).replace(/\r?\n$/, '') } catch (error) {
+      try {
+        const found = kind === 'env' ? variable(name, sources) : { text: sources.read(name).replace(/\r?\n$/, ''), secret: true }
+        if (found.secret) secrets.push(found.text)
+        return found.text
+      } catch (error) {
         unresolved.push({ path, message: `${reference}: ${messageOf(error)}` })
         return reference
       }
@@ -28,18 +34,18 @@ export function interpolate(value: unknown, sources: Sources): Interpolated {
     if (typeof inner === 'object' && inner !== null) return Object.fromEntries(Object.entries(inner).map(([key, item]) => [key, walk(item, [...path, key])]))
     return inner
   }
-  return { value: walk(value, []), unresolved }
+  return { value: walk(value, []), unresolved, secrets }
 }
 
 /** Does this text hold a reference? Such a value is shown as written, never as it resolved. */
 export const isReference = (text: string): boolean => new RegExp(REFERENCE.source).test(text)
 
-function variable(text: string, { env }: Sources): string {
+function variable(text: string, { env }: Sources): { text: string; secret: boolean } {
   const match = VARIABLE.exec(text)
   if (!match) throw new Error(`"${text}" is not the name of an environment variable`)
-  const value = env[match[1]!]
+  const value = env[match[1]!], secret = !NO_SECRET.test(match[1]!)
   // As in a shell, `:-` also stands in for an empty value.
-  if (match[2] !== undefined) return value === undefined || value === '' ? match[2] : value
+  if (match[2] !== undefined && (value === undefined || value === '')) return { text: match[2], secret: false }
   if (value === undefined) throw new Error(`the environment variable "${match[1]}" is not set; set it, or write \${env:${match[1]}:-default}`)
-  return value
+  return { text: value, secret }
 }

@@ -37,6 +37,8 @@ export interface ConfigInForce {
   /** The process's environment over the `.env` files beside the config. Never to be put into `process.env`, nor into a tool's. */
   readonly env: Env
   readonly notes: readonly Problem[]
+  /** What references in configs of plugins became. */
+  readonly secrets: readonly string[]
   /** Every text that was read, by file: what the watcher compares with. */
   readonly texts: ReadonlyMap<string, string>
   /** Where modules, and `.env` files, that were not found would have been: when one appears, the config is to be read again. */
@@ -68,19 +70,20 @@ export function checkConfig({ located, places, env, trust, extra = [], without =
     return { ...below, ...parseEnvFile(text) }
   }, {})
   const resolved = withEnvFile(env, environment as Record<string, string>)
-  if (!parsed.config) return { ...parsed, entries: [], env: resolved, texts, looked }
+  if (!parsed.config) return { ...parsed, entries: [], env: resolved, secrets: [], texts, looked }
 
-  const files = new Files(), problems: Problem[] = [], notes = [...parsed.notes]
+  const files = new Files(), problems: Problem[] = [], notes = [...parsed.notes], secrets: string[] = []
   if (located.note !== undefined) notes.push({ file: located.file, message: located.note })
   const entries = withExtra(switchedOff(parsed.config.plugins, without), extra).map((row, index): EntrySpec => {
     const found = entryFile(row, places.installation, files)
     if (found.missing) looked.push(...found.looked)
     if (found.shadows) notes.push({ ...row.at, message: `plugin "${row.id}" is ${found.file}, which hides the shipped plugin "${row.name}"` })
-    const { value, unresolved } = row.enabled ? interpolate(row.config, { env: resolved, read: readReference }) : { value: row.config, unresolved: [] }
+    const { value, unresolved, secrets: revealed } = row.enabled ? interpolate(row.config, { env: resolved, read: readReference }) : { value: row.config, unresolved: [], secrets: [] }
+    secrets.push(...revealed)
     problems.push(...unresolved.map(({ path, message }) => ({ ...row.place(path), message: `plugin "${row.id}": ${message}` })))
     return entrySpec(row, index, found, value)
   })
-  return { config: parsed.config, problems, notes, entries, env: resolved, texts, looked }
+  return { config: parsed.config, problems, notes, entries, env: resolved, secrets, texts, looked }
 }
 
 function entrySpec(row: ConfigRow, index: number, { file, missing }: EntryFile, config: unknown): EntrySpec {

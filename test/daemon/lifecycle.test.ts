@@ -1,6 +1,5 @@
-import { appendFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HEADERS, PROTOCOL } from '../../core/daemon/protocol.js'
 import { daemon, endpoint, type RunningDaemon } from '../support/daemon.js'
@@ -32,7 +31,9 @@ describe('a daemon that crashed', () => {
     await crash(one)
     const answered = await Promise.all([1, 2, 3].map(() => one.hx(['agent', 'hi'])))
     expect(answered.map(({ code }) => code)).toEqual([0, 0, 0])
-    expect((await one.hx(['logs'])).stdout.match(/listens on/g)).toHaveLength(2)
+    const { stdout } = await one.hx(['logs'])
+    expect(stdout.match(/listens on/g)).toHaveLength(2)
+    expect(stdout).toMatch(/warn  daemon the daemon before this one \(pid \d+, version \S+\) ended without being stopped/)
   })
   it('is not started again after the third time, until somebody says start', { timeout: 60_000 }, async () => {
     const one = await daemon(() => 'hi', FILES)
@@ -120,29 +121,5 @@ describe('a daemon of another version', () => {
     expect(await hx(['status'])).toMatchObject({ code: 1, stderr: expect.stringContaining('protocol 0') as unknown })
     expect((await hx(['stop'])).code).toBe(0)
     expect(stopped).toBe(true)
-  })
-})
-
-describe('hx logs', () => {
-  it('shows the end of what the daemon wrote, and what it goes on to write, also to a new file', async () => {
-    const one = await daemon([], FILES)
-    const logs = join(one.env['HX_HOME']!, 'state', 'logs'), file = join(logs, readdirSync(logs).find(name => name.endsWith('.log'))!)
-    appendFileSync(file, 'first\nsecond \u001b[2Jline\n')
-    expect((await one.hx(['logs', '-n', '1'])).stdout).toBe('second line\n')
-    expect((await one.hx(['logs', '--json', '-n', '2'])).stdout).toBe('{"line":"first"}\n{"line":"second \\u001b[2Jline"}\n')
-    const following = one.start(['logs', '-f', '-n', '1'])
-    await until(() => following.output().stdout.includes('second line\n'))
-    appendFileSync(file, 'third ü\nhalf')
-    await until(() => following.output().stdout.includes('third ü\n'))
-    renameSync(file, `${file}.1`)
-    writeFileSync(file, 'of the next\n')
-    await until(() => following.output().stdout.includes('of the next\n'))
-    following.child.kill('SIGINT')
-    expect((await following.ended).code).toBe(130)
-  })
-  it('says that there is none yet', async () => {
-    const one = await daemon([], FILES)
-    one.write('other/harness.config.yaml', '{}\n')
-    expect(await one.hx(['logs', '-C', 'other'])).toMatchObject({ code: 1, stderr: expect.stringContaining('has written a log yet') as unknown })
   })
 })
