@@ -14,7 +14,7 @@ import type { SessionEvent, SessionStore, SessionSummary } from './agent/session
 import { Workspace } from './agent/workspace.js'
 import * as api from './api.js'
 import { at, HarnessError, messageOf, type Place } from './errors.js'
-import type { HookInfo } from './kernel/dispatch.js'
+import type { Dispatcher, HookInfo } from './kernel/dispatch.js'
 import { containEscapes } from './kernel/escapes.js'
 import { Kernel } from './kernel/kernel.js'
 import type { Level, Log } from './kernel/log.js'
@@ -174,6 +174,8 @@ export class App {
     const answer = await commands.run(name, args, { session: id, signal: AbortSignal.any([signal, AbortSignal.timeout(COMMAND_MS)]) })
     return { session: id, ...(typeof answer === 'string' ? { text: answer } : answer) }
   }
+  /** Fires one hook as the loop would: for tests of plugins. */
+  dispatch: Dispatcher['dispatch'] = (hook, payload, how) => this.#kernel.hooks.dispatch(hook, payload, how)
   sessions(): Promise<readonly SessionSummary[]> { return this.#store.list() }
   session(id: string): ReturnType<SessionStore['read']> { return this.#store.read(id) }
   status(): Status {

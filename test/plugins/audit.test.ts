@@ -6,7 +6,7 @@ import * as permission from '../../plugins/permission/index.js'
 import * as toolBash from '../../plugins/tool-bash/index.js'
 import { echoTool, pluginHost, type PluginHost } from '../support/plugin-host.js'
 
-const linesOf = (host: PluginHost, file = 'audit.jsonl') => readFileSync(join(host.dataDir, file), 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line))
+const linesOf = (host: PluginHost, file = 'audit.jsonl') => readFileSync(join(host.dataDir('audit'), file), 'utf8').split('\n').filter(line => line !== '').map(line => JSON.parse(line))
 
 describe('audit', () => {
   it('records the start and end of every call, refused and invalid ones too, with the length that was written back', async () => {
@@ -18,7 +18,7 @@ describe('audit', () => {
       { ...base, event: 'start', step: 1, id: 'call_2', tool: 'bash', arguments: { command: 'sudo ls' } }, { ...base, event: 'end', step: 1, id: 'call_2', tool: 'bash', outcome: 'blocked', plugin: 'permission', chars: results[1]!.length, elapsedMs: expect.any(Number) },
       { ...base, event: 'start', step: 2, id: 'call_3', tool: 'nope', arguments: '{"a":' }, { ...base, event: 'end', step: 2, id: 'call_3', tool: 'nope', outcome: 'invalid', chars: results[2]!.length, elapsedMs: expect.any(Number) },
     ])
-    expect(statSync(join(host.dataDir, 'audit.jsonl')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(host.dataDir('audit'), 'audit.jsonl')).mode & 0o777).toBe(0o600)
   })
   it('keeps secrets out', async () => {
     const host = await pluginHost([{ module: audit }, echoTool(() => 'ok')])
@@ -43,8 +43,8 @@ describe('audit', () => {
   it('sets the file aside when it has grown, and keeps so many', async () => {
     const host = await pluginHost([{ module: audit, config: { maxBytes: 400, keep: 2, file: 'a.jsonl' } }, echoTool(() => 'ok')])
     for (let i = 0; i < 6; i++) await host.call('echo', { i })
-    expect(readdirSync(host.dataDir).filter(file => file.startsWith('a.')).sort()).toEqual(['a.jsonl', 'a.jsonl.1', 'a.jsonl.2'])
-    for (const file of ['a.jsonl', 'a.jsonl.1', 'a.jsonl.2']) expect(statSync(join(host.dataDir, file)).size).toBeLessThanOrEqual(400)
+    expect(readdirSync(host.dataDir('audit')).filter(file => file.startsWith('a.')).sort()).toEqual(['a.jsonl', 'a.jsonl.1', 'a.jsonl.2'])
+    for (const file of ['a.jsonl', 'a.jsonl.1', 'a.jsonl.2']) expect(statSync(join(host.dataDir('audit'), file)).size).toBeLessThanOrEqual(400)
     const kept = ['a.jsonl.2', 'a.jsonl.1', 'a.jsonl'].flatMap(file => linesOf(host, file)).map(({ id, event }) => `${event} ${id}`)
     expect(kept.at(-1)).toBe('end call_6')
     expect(new Set(kept).size).toBe(kept.length)
@@ -64,15 +64,15 @@ describe('audit', () => {
     expect((await host.call('echo', {})).read).toBe('ok')
     expect((await host.call('echo', {})).read).toBe('ok')
     expect(host.lines.filter(({ level }) => level === 'warn').map(({ plugin, message }) => [plugin, message])).toEqual([['audit', expect.stringMatching(/^".*logs\/audit\.jsonl" could not be written, so calls go unrecorded until it can: ENOENT/)]])
-    mkdirSync(join(host.dataDir, 'logs'))
-    writeFileSync(join(host.dataDir, 'logs/audit.jsonl'), '{"half":')
+    mkdirSync(join(host.dataDir('audit'), 'logs'))
+    writeFileSync(join(host.dataDir('audit'), 'logs/audit.jsonl'), '{"half":')
     await host.call('echo', {})
-    const text = readFileSync(join(host.dataDir, 'logs/audit.jsonl'), 'utf8').split('\n').filter(line => line !== '')
+    const text = readFileSync(join(host.dataDir('audit'), 'logs/audit.jsonl'), 'utf8').split('\n').filter(line => line !== '')
     expect([text[0], text.slice(1).map(line => JSON.parse(line).event)]).toEqual(['{"half":', ['start', 'end']])
-    rmSync(join(host.dataDir, 'logs'), { recursive: true })
+    rmSync(join(host.dataDir('audit'), 'logs'), { recursive: true })
     await host.call('echo', {})
     expect(host.lines.filter(({ level }) => level === 'warn')).toHaveLength(2)
-    expect(existsSync(join(host.dataDir, 'logs'))).toBe(false)
+    expect(existsSync(join(host.dataDir('audit'), 'logs'))).toBe(false)
   })
   it.runIf(existsSync('/dev/full'))('outlives a disk that is full', async () => {
     const host = await pluginHost([{ module: audit, config: { file: '/dev/full' } }, echoTool(() => 'ok')])

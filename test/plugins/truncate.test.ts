@@ -29,7 +29,7 @@ describe('truncate', () => {
     expect(read.startsWith('error: echo: yyy')).toBe(true)
     expect(read).toMatch(/y\n\[cut here: 7\d{4} of 12\d{4} characters are missing/)
     expect(events.find(event => event.type === 'tool-result')).toMatchObject({ kind: 'failed', isError: true })
-    const [, end] = readFileSync(join(host.dataDir, 'audit.jsonl'), 'utf8').trim().split('\n').map(line => JSON.parse(line))
+    const [, end] = readFileSync(join(host.dataDir('audit'), 'audit.jsonl'), 'utf8').trim().split('\n').map(line => JSON.parse(line))
     expect(end).toMatchObject({ event: 'end', outcome: 'failed', chars: read.length })
     expect(printed).toContain(`[HOOK] PostToolUse echo output_chars=${read.length}`)
     expect(host.lines.filter(line => line.plugin === 'large-output').map(line => line.message)).toEqual([expect.stringMatching(/^echo gave 1200\d\d characters of output, more than 100000$|^echo gave 12\d{4} characters/)])
