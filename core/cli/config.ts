@@ -56,10 +56,10 @@ async function problemsOf(entry: EntrySpec, importer: ModuleImporter): Promise<P
 async function shippedSchemas(): Promise<Record<string, object>> {
   const { installation } = places()
   const importer = importerFor(installation, trustFolders([installation.root]), installation.root, new Log())
-  const names = [...new Set(readdirSync(installation.plugins, { withFileTypes: true }).filter(entry => entry.isDirectory() || /\.[jt]s$/.test(entry.name)).map(entry => basename(entry.name).replace(/\.[jt]s$/, '')))].sort()
+  const names = [...new Set(readdirSync(installation.plugins, { withFileTypes: true }).filter(entry => entry.isDirectory() || /\.(ts|cjs)$/.test(entry.name)).map(entry => basename(entry.name).replace(/\.(ts|cjs)$/, '')))].sort()
   const schemas: Record<string, object> = {}
   for (const name of names) {
-    const file = [`${name}.js`, `${name}.ts`, `${name}/index.ts`].map(path => join(installation.plugins, path)).find(path => readdirSync(dirname(path)).includes(basename(path)))
+    const file = [`${name}.cjs`, `${name}.ts`, `${name}/index.ts`].map(path => join(installation.plugins, path)).find(path => readdirSync(dirname(path)).includes(basename(path)))
     if (file === undefined) continue
     const loaded = await importer.load([file])
     const { Config } = loaded.modules.get(file)!

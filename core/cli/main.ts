@@ -134,7 +134,8 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-const code = await main(process.argv.slice(2))
-await io.flush()
-if (io.lost) io.stderr.write(`hx: the answer could not be written: ${messageOf(io.lost)}\n`)
-process.exit(io.lost && code === 0 ? 1 : code)              // what a plugin left running must not hold the command
+void main(process.argv.slice(2)).then(async code => {
+  await io.flush()
+  if (io.lost) io.stderr.write(`hx: the answer could not be written: ${messageOf(io.lost)}\n`)
+  process.exit(io.lost && code === 0 ? 1 : code)              // what a plugin left running must not hold the command
+})

@@ -60,4 +60,4 @@ function notFound(row: Row, looked: readonly string[], name?: string): HarnessEr
 
 const endings = (path: string): string[] => ENDINGS.map(ending => path + ending)
 const shippedPaths = (name: string, { built, plugins }: Installation): string[] =>
-  built ? [join(plugins, `${name}.js`)] : [join(plugins, `${name}.ts`), join(plugins, name, 'index.ts')]
+  built ? [join(plugins, `${name}.cjs`)] : [join(plugins, `${name}.ts`), join(plugins, name, 'index.ts')]

@@ -1,9 +1,9 @@
 /**
- * Turns the files of entries into modules: what the installation ships built goes to Node's own loader, once; everything else through the module graph, which can do it again.
+ * Turns the files of entries into modules: what the installation ships built goes to Node's own `require`, once; everything else through the module graph, which can do it again.
  * The graph and its compiler are loaded when the first file needs them: a start with shipped plugins alone doesn't pay for them.
  */
+import { createRequire } from 'node:module'
 import { dirname, relative, sep } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Logger } from '../kernel/log.js'
 import type { Importer, Loaded } from './entry.js'
 import type { Place } from '../errors.js'
@@ -11,6 +11,8 @@ import type { Texts } from './files.js'
 import type { ModuleGraph, originalPlace } from './module-graph.js'
 import type { Namespace } from './module-record.js'
 import { ask, type Trust } from './trust.js'
+
+const nodeRequire = createRequire(import.meta.url)
 
 export interface ImporterOptions {
   /** What `import … from 'harnessx'` gives, by specifier: one instance, wherever a plugin stands. */
@@ -36,7 +38,7 @@ export class ModuleImporter implements Importer {
     const native = files.filter(file => this.#isNative(file)), source = files.filter(file => !this.#isNative(file))
     const loaded = source.length > 0 ? await (await this.#theGraph()).load(source, changed, texts) : undefined
     const modules = new Map<string, Namespace>(loaded?.modules)
-    await Promise.all(native.map(async file => { modules.set(file, await import(/* @vite-ignore */ pathToFileURL(file).href) as Namespace) }))   // together: each waits for the disk
+    for (const file of native) modules.set(file, nodeRequire(file) as Namespace)
     return {
       modules,
       commit: () => { loaded?.commit() },

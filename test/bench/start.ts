@@ -11,7 +11,7 @@ import { startScriptedModel } from '../support/scripted-model.js'
 import { row, type Row } from './row.js'
 
 const ROUNDS = 15
-const hx = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+const hx = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url))
 
 const run = (args: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<void> => new Promise((resolve, reject) => {
   const child = spawn(process.execPath, args, { env, cwd, stdio: 'ignore' })

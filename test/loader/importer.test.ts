@@ -151,12 +151,12 @@ describe('an importer', () => {
   it('leaves what the installation ships built to Node, and never loads it twice', async () => {
     const at = place({})
     const native = at.at('dist/plugins')
-    at.write('dist/plugins/shipped.js', `export const it = {}; export const url = import.meta.url`)
+    at.write('dist/plugins/shipped.cjs', `exports.it = {}`)
     at.write('package.json', '{"type":"module"}')
     const importer = new ModuleImporter({ builtins: {}, trust: trustAll, base: at.path, native: [native], log: new Log() })
-    const first = await importer.load([at.at('dist/plugins/shipped.js')]), second = await importer.load([at.at('dist/plugins/shipped.js')], [at.at('dist/plugins/shipped.js')])
-    expect(first.modules.get(at.at('dist/plugins/shipped.js'))).toBe(second.modules.get(at.at('dist/plugins/shipped.js')))
-    expect(first.files(at.at('dist/plugins/shipped.js'))).toEqual([at.at('dist/plugins/shipped.js')])
+    const first = await importer.load([at.at('dist/plugins/shipped.cjs')]), second = await importer.load([at.at('dist/plugins/shipped.cjs')], [at.at('dist/plugins/shipped.cjs')])
+    expect(first.modules.get(at.at('dist/plugins/shipped.cjs'))).toBe(second.modules.get(at.at('dist/plugins/shipped.cjs')))
+    expect(first.files(at.at('dist/plugins/shipped.cjs'))).toEqual([at.at('dist/plugins/shipped.cjs')])
     expect(importer.files()).toEqual([])
   })
   it('refuses a CommonJS entry with a sentence', async () => {

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
+export const CLI = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url))
 
 export interface Ended { readonly code: number | null; readonly stdout: string; readonly stderr: string; readonly signal: NodeJS.Signals | null }
 export interface Place {
