@@ -39,11 +39,14 @@ export function find(io: Io, safe = false): Found {
 export async function connect(io: Io, changes: HostChanges = {}): Promise<OwnClient | DaemonClient> {
   const found = find(io, changes.safe)
   const changed = (changes.plugins?.length ?? 0) + (changes.without?.length ?? 0) > 0 || changes.safe === true
-  const daemon = changed ? undefined : await daemonOf(io, found) ?? await (await import('./launch.js')).revive(io, found)
+  const daemon = changed ? undefined : await daemonOf(io, found) ?? await revived(io, found)
   if (daemon) return daemon
   const [{ App }, { inProcess }] = await Promise.all([import('../app.js'), import('./in-process.js')])
   return inProcess(await App.start({ ...await appOptions(io, found, changes), watch: changes.watch }))
 }
+/** One that crashed left its mark; most starts find none, and don't load what brings a daemon up. */
+const revived = async (io: Io, found: Found): Promise<DaemonClient | undefined> =>
+  existsSync(found.endpoint.mark) ? (await import('./launch.js')).revive(io, found) : undefined
 /** Does `work` with whoever answers, and lets go of it. */
 export async function withClient<T>(io: Io, changes: HostChanges, work: (client: Client) => Promise<T>): Promise<T> {
   const client = await connect(io, changes)
@@ -59,6 +62,7 @@ export const runningDaemon = (io: Io): Promise<DaemonClient | undefined> => daem
 
 /** The same for a config that was found. `anyVersion`: also one that speaks another protocol, which can be asked to stop and nothing else. */
 export async function daemonOf(io: Io, { endpoint }: Found, { anyVersion = false } = {}): Promise<DaemonClient | undefined> {
+  if (!existsSync(endpoint.socket)) return undefined
   const { connectDaemon } = await import('./socket-client.js')
   return connectDaemon(endpoint, { anyVersion, note: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
 }
