@@ -80,7 +80,7 @@ export async function startApp({ files, config, script = () => 'done', watch = t
     state: id => app.plugins().find(plugin => plugin.id === id)?.state,
     close: async () => {
       await app.stop()
-      rmSync(root, { recursive: true, force: true, maxRetries: 5 })
+      rmSync(root, { recursive: true, force: true, maxRetries: 10 })
     },
   }
 }

@@ -14,7 +14,7 @@ export interface Folder {
 
 export function folder(files: Readonly<Record<string, string>> = {}): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'hx-test-')))
-  onTestFinished(() => { rmSync(path, { recursive: true, force: true, maxRetries: 5 }) })
+  onTestFinished(() => { rmSync(path, { recursive: true, force: true, maxRetries: 10 }) })
   const made: Folder = {
     path,
     at: name => join(path, name),

@@ -29,7 +29,7 @@ export function place(files: Readonly<Record<string, string>> = {}): Place {
   onTestFinished(async () => {
     for (const { child } of running) child.kill('SIGKILL')
     await Promise.all([...running].map(one => one.ended))
-    rmSync(root, { recursive: true, force: true, maxRetries: 5 })
+    rmSync(root, { recursive: true, force: true, maxRetries: 10 })
   })
   const env = { PATH: process.env['PATH'] ?? '', HOME: join(root, 'home'), HX_HOME: join(root, 'hx'), LANG: 'C.UTF-8' }
   const write = (file: string, text: string) => {
