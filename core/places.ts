@@ -1,8 +1,8 @@
 /**
  * Where things stand: the user's folders (XDG, or all under HX_HOME) and this installation's own files. Knows no content of any of them.
- * `places` computes, `makeFolder` makes; everything of ours is for the owner alone (0700).
+ * Computes; folders are made when they are needed (kernel/folder.ts).
  */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -51,12 +51,6 @@ export function places(env: Env = process.env, installation: Installation = inst
     state, sessions: join(state, 'sessions'), logs: join(state, 'logs'), data: join(state, 'data'),
     run, installation,
   }
-}
-
-/** Makes a folder of ours, and those above it, for the owner alone. */
-export function makeFolder(folder: string): string {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  return folder
 }
 
 /** The installation that `file` (a module of core, in source or built) belongs to. */

@@ -37,7 +37,7 @@ export class Models {
   pick(name?: string): ModelChoice {
     if (name === undefined) {
       const first = this.#registry.entries().find(({ value }) => !value.onlyWhenNamed && value.defaultModel !== undefined && readiness(value) === true)
-      if (!first) throw new HarnessError('no_model', NO_MODEL)
+      if (!first) throw new HarnessError('no_model', NO_MODEL + this.#mistakes())
       return { id: first.slot, model: first.value.defaultModel! }
     }
     const choice = this.resolve(name)
@@ -60,6 +60,11 @@ export class Models {
     return this.#registry.use(id, (model, { owner }) => work(model, owner), signal)
   }
 
+  /** What is set, and set wrong: a reason that does not ask to set something. */
+  #mistakes(): string {
+    const reasons = this.#registry.entries().filter(({ value }) => !value.onlyWhenNamed).map(({ value }) => readiness(value)).filter(reason => reason !== true && !/^set /.test(reason))
+    return reasons.length === 0 ? '' : ` (not ready: ${reasons.join('; ')})`
+  }
   #unknown(name: string, id: string): HarnessError {
     const entries = this.#registry.entries()
     const full = entries.flatMap(({ slot, value }) => (value.models ?? []).map(model => `${slot}/${model}`))

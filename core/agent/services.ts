@@ -57,7 +57,7 @@ export interface Model {
   readonly models?: readonly string[] | undefined
   /** Answers only when it is named (the offline model). */
   readonly onlyWhenNamed?: boolean | undefined
-  /** true, or one sentence that says what is missing. Checked often: no I/O. */
+  /** true, or one sentence: what to set ("set X_API_KEY"), or what is wrong with what is set. Checked often: no I/O. */
   ready(): true | string
   /** Throws or rejects with a ModelError. */
   stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelChunk>

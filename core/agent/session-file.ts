@@ -4,10 +4,11 @@
  * An append that fails takes nothing in and may be tried again, when there is space. A sync that fails is the end of this writer: the kernel may have dropped
  * what it could not write, so only reading the file again tells what is there.
  */
-import { closeSync, fdatasync, fdatasyncSync, fsyncSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fdatasync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { HarnessError, messageOf } from '../errors.js'
+import { makeFolder } from '../kernel/folder.js'
 import type { Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionWriter } from './session-events.js'
 import { closed } from './session-id.js'
@@ -126,7 +127,7 @@ export class SessionFile implements SessionWriter {
   #spill(event: SessionEvent, line: string): string {
     if (Buffer.byteLength(line) <= SPILL_BYTES) return line
     const name = `${event.seq}.json`, file = join(this.#records, name)
-    const made = mkdirSync(this.#records, { recursive: true, mode: 0o700 })
+    const made = makeFolder(this.#records)
     const fd = openSync(file, 'w', 0o600)
     try {
       writeAll(this.#disk, fd, Buffer.from(line), 0)

@@ -3,10 +3,11 @@
  * Owns names, modes (0700, 0600) and repair. Only `open` repairs, and only under the writer's lock; reading never changes anything.
  * No file of the folder can stop the store: what is no session is left out and told.
  */
-import { constants, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, rmSync, fstatSync, chmodSync, statSync } from 'node:fs'
+import { constants, closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, rmSync, fstatSync, chmodSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
+import { makeFolder } from '../kernel/folder.js'
 import { acquireLock, type Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
 import { disk, SessionFile, syncFolder, writeAll, type Disk, type Durability } from './session-file.js'
@@ -110,7 +111,7 @@ export class FileSessionStore implements SessionStore {
 
   outputDir(id: string): string {
     const path = this.outputPath(id)
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolder(path)
     return path
   }
   outputPath(id: string): string {
@@ -124,7 +125,7 @@ export class FileSessionStore implements SessionStore {
 
   #makeFolder(): void {
     try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+      makeFolder(this.#folder)
       if (statSync(this.#folder).mode & 0o077) chmodSync(this.#folder, 0o700)
     } catch (error) {
       throw asStorage(error, `the folder of the sessions, "${this.#folder}", can not be used`)

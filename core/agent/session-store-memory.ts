@@ -2,10 +2,11 @@
  * Sessions that end with the process: `--ephemeral`. The same contract as files, by the same records, repairs and summaries.
  * Only full outputs touch the disk, in one temporary folder that `dispose` removes.
  */
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeFolder } from '../kernel/folder.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
 import { busy, checkName, closed, missing, taken } from './session-id.js'
 import { encode, headerBody, newestFirst, summarize } from './session-record.js'
@@ -44,7 +45,7 @@ export class MemorySessionStore implements SessionStore {
   }
   outputDir(id: string): string {
     const path = this.outputPath(id)
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolder(path)
     return path
   }
   outputPath(id: string): string {

@@ -49,9 +49,16 @@ async function problemsOf(entry: EntrySpec, importer: ModuleImporter): Promise<P
     return []
   } catch (error) {
     const place = error instanceof HarnessError ? error.place : undefined
-    return [{ ...place ?? entry.place([]), message: messageOf(error) }]
+    return [withoutPlace({ ...place ?? entry.place([]), message: messageOf(error) })]
   }
 }
+/** Where it is stands before the message here, so the message need not say it again. */
+function withoutPlace(problem: Problem): Problem {
+  const { file, line, message } = problem, name = escaped(basename(file))
+  const said = new RegExp(line === undefined ? `^\\S*${name}(?::\\d+)* ` : `^\\S*${name}:${line}(?::\\d+)? | \\(\\S*${name}:${line}(?::\\d+)?\\)`)
+  return { ...problem, message: message.replace(said, '') }
+}
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 /** The config schemas of the plugins that the installation ships, by name. */
 async function shippedSchemas(): Promise<Record<string, object>> {
   const { installation } = places()

@@ -12,7 +12,7 @@ import { trustFolders } from '../loader/trust.js'
 import { places } from '../places.js'
 import { inProcess } from './in-process.js'
 import type { Io } from './io.js'
-import { printText } from './agent.js'
+import { printLines, printText } from './agent.js'
 import { onSignals } from './signals.js'
 
 const WAIT_MS = 10_000
@@ -50,7 +50,7 @@ const TASKS = [
 ]
 
 export async function demo(io: Io): Promise<number> {
-  const signals = onSignals()
+  const signals = onSignals(), print = io.json ? printLines : printText
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'hx-demo-')))
   const config = join(folder, 'harness.config.yaml')
   let app: App | undefined
@@ -70,7 +70,7 @@ export async function demo(io: Io): Promise<number> {
 
     for (const { task, about } of TASKS) {
       title(io, `hx agent "${task}"`, about)
-      await printText(await client.run({ prompt: task, cwd: folder }), io)
+      await print(await client.run({ prompt: task, cwd: folder }), io)
       if (signals.code !== undefined) return signals.code
     }
     io.note(io.paintNote('dim', `test.txt: ${JSON.stringify((await readFile(join(folder, 'test.txt'), 'utf8')).trim())}`))
@@ -86,7 +86,7 @@ export async function demo(io: Io): Promise<number> {
     const reloaded = seen(started, 'reloaded', 'greeting')
     await writeFile(plugin, FILES['plugins/greeting.ts']!.replace('hello', 'good day'))
     io.note(`reloaded: greeting, in ${(await reloaded).ms.toFixed(1)} ms`)
-    await printText(await client.run({ prompt: 'Read the file README.md', cwd: folder }), io)
+    await print(await client.run({ prompt: 'Read the file README.md', cwd: folder }), io)
 
     title(io, 'the same file saved with a mistake in it', 'The old version keeps running, and the mistake is named.')
     const failed = seen(started, 'failed', 'greeting')

@@ -6,6 +6,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { didYouMean, HarnessError, messageOf } from '../errors.js'
 import { VERSION } from '../version.js'
 import { Io, type Globals } from './io.js'
+import { usageSentence } from './usage.js'
 
 type Work = (io: Io, ...args: any[]) => Promise<number>   // commander hands over whatever the command declared
 const io = new Io()
@@ -26,12 +27,12 @@ function does(command: Command, work: () => Promise<Work>): Command {
 const nameOf = (command: Command): string => command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name()
 const count = (text: string): number => {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('it must be a whole number from 1')
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('must be a whole number from 1')
   return value
 }
 const position = (text: string): number => {
   const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('it must be a seq of the log, or 0')
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError('must be a seq of the log, or 0')
   return value
 }
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
@@ -48,10 +49,16 @@ const program = new Command('hx')
   .showSuggestionAfterError()
   .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
   .configureOutput({ outputError: () => {} })             // said by io.fail, in one place and in JSON when asked
-  .exitOverride()
 
-const addCommand = (parent: Command, name: string, about: string): Command =>
-  parent.command(name).description(about).exitOverride().configureOutput({ outputError: () => {} }).showSuggestionAfterError()
+program.exitOverride(error => { throw misused(error, program) })
+
+function addCommand(parent: Command, name: string, about: string): Command {
+  const command = parent.command(name).description(about).configureOutput({ outputError: () => {} }).showSuggestionAfterError()
+  return command.exitOverride(error => { throw misused(error, command) })
+}
+/** Help and version are no mistake; a group without its command has had its help as the answer. */
+const misused = (error: CommanderError, command: Command): Error =>
+  error.exitCode === 0 || error.code === 'commander.help' ? error : new HarnessError('usage', usageSentence(error, nameOf(command)), { cause: error })
 
 does(addCommand(program, 'agent [task...]', 'do one task and end; standard input is added when it is not a terminal')
   .option('--session <id>', 'continue this session')
@@ -128,9 +135,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return exitCode
   } catch (error) {
     if (!(error instanceof CommanderError)) return io.fail(error)
-    if (error.exitCode === 0) return 0                      // --help, --version
-    if (error.code === 'commander.help') return 2           // a group without its command: its help was the answer
-    return io.fail(new HarnessError('usage', `${error.message.replace(/^error: /, '').replace(/\n\(Did you mean (one of )?(.*)\?\)$/, '; did you mean $1"$2"?').replace(/\n/g, ' ').replace(/\.\s*$/, '')}; see "hx --help"`, { cause: error }))
+    return error.exitCode === 0 ? 0 : 2                      // --help and --version, or a group without its command
   }
 }
 

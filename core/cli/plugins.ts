@@ -5,7 +5,7 @@ import type { Client } from './client.js'
 import { setEnabled } from './edit.js'
 import { runningDaemon, withClient } from './connect.js'
 import type { Io } from './io.js'
-import { elapsed, oneLine, table, type Paint } from './terminal.js'
+import { counted, elapsed, oneLine, table, type Paint } from './terminal.js'
 
 const TONES = { active: 'green', waiting: 'yellow', failed: 'red', disabled: 'dim', quarantined: 'red' } as const
 const stateOf = (plugin: PluginInfo, paint: Paint) => paint(TONES[plugin.state], plugin.state)
@@ -39,7 +39,7 @@ export const info = (io: Io, id: string): Promise<number> => withClient(io, {}, 
     ...(plugin.reason === undefined ? [] : [['reason', plugin.reason] as [string, string]]),
     ...(plugin.waiting?.length ? [['waits for', plugin.waiting.join(', ')] as [string, string]] : []),
     ...(plugin.lastError === undefined ? [] : [['last error', plugin.lastError] as [string, string]]),
-    ['module', plugin.name], ['from', plugin.from], ['version', `${plugin.version} (${plugin.reloads} reloads${plugin.lastReloadMs === undefined ? '' : `, the last in ${elapsed(plugin.lastReloadMs)}`})`],
+    ['module', plugin.name], ['from', plugin.from], ['version', `${plugin.version} (${counted(plugin.reloads, 'reload')}${plugin.lastReloadMs === undefined ? '' : `, the last in ${elapsed(plugin.lastReloadMs)}`})`],
     ['tools', tools.join(', ') || 'none'],
     ...(models.length ? [['models', models.join(', ')] as [string, string]] : []),
   ]

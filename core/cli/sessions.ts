@@ -9,7 +9,7 @@ import { textOf } from '../agent/vocabulary.js'
 import { runningDaemon, sessionStore } from './connect.js'
 import type { Io } from './io.js'
 import { markdown } from './session-markdown.js'
-import { elapsed, oneLine, printable, table, type Paint } from './terminal.js'
+import { counted, elapsed, oneLine, printable, table, type Paint } from './terminal.js'
 
 export async function list(io: Io): Promise<number> {
   const all = await (await sessionStore(io)).list()
@@ -115,7 +115,7 @@ function readable(event: SessionEvent, paint: Paint): string[] {
     case 'error': return [paint('red', `  ${event.phase} failed: ${oneLine(event.message, 300)}`)]
     case 'warning': return [paint('yellow', `  ${oneLine(event.message, 300)}`)]
     case 'archived': return [note('archived')]
-    case 'turn-end': return [note(`${event.reason}${event.message ? `: ${oneLine(event.message, 200)}` : ''} · ${event.stats.steps} steps, ${event.stats.toolCalls} tool calls, ${event.stats.blocked} blocked · ${event.usage.inputTokens + event.usage.outputTokens} tokens${costly(event.usage)} · ${elapsed(event.elapsedMs)}`)]
+    case 'turn-end': return [note(`${event.reason}${event.message ? `: ${oneLine(event.message, 200)}` : ''} · ${counted(event.stats.steps, 'step')}, ${counted(event.stats.toolCalls, 'tool call')}, ${event.stats.blocked} blocked · ${event.usage.inputTokens + event.usage.outputTokens} tokens${costly(event.usage)} · ${elapsed(event.elapsedMs)}`)]
     case 'tool-intent': case 'system': case 'tools': case 'request': case 'decision': case 'usage': return []
   }
 }

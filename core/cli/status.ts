@@ -2,7 +2,7 @@
 import { HarnessError } from '../errors.js'
 import { find, runningDaemon } from './connect.js'
 import type { Io } from './io.js'
-import { elapsed } from './terminal.js'
+import { counted, elapsed } from './terminal.js'
 
 export async function status(io: Io): Promise<number> {
   const daemon = await runningDaemon(io)
@@ -16,7 +16,7 @@ export async function status(io: Io): Promise<number> {
   io.say([
     `${io.paint('green', 'running')}  pid ${now.pid}, version ${now.version}, for ${elapsed(now.uptimeMs)}`,
     `config   ${now.config.path}: ${now.config.state === 'in force' ? 'in force' : io.paint('red', `the last edit was rejected: ${now.config.problem}`)}`,
-    `plugins  ${now.plugins} active, ${now.reloads} reloads`,
+    `plugins  ${now.plugins} active, ${counted(now.reloads, 'reload')}`,
     `sessions ${now.sessions} running`,
     `memory   ${megabytes(now.rssBytes)} resident, ${megabytes(now.heapBytes)} heap; event loop p99 ${elapsed(now.loopDelayP99Ms)}`,
   ].join('\n'))

@@ -34,6 +34,9 @@ export function table(rows: readonly (readonly string[])[], paint: Paint = plain
   }).join('\n')
 }
 
+/** `1 call`, `2 calls`. */
+export const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`
+
 /** `1.2 s`, `45 ms`, `3 min 4 s`, `2 d 3 h`. */
 export function elapsed(ms: number): string {
   if (ms < 1000) return `${ms < 10 ? Math.round(ms * 100) / 100 : Math.round(ms)} ms`

@@ -3,9 +3,10 @@
  * The lock decides who is the daemon, never a file; the folder belongs to us alone, or nothing is opened in it.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
+import { makeFolder } from '../kernel/folder.js'
 
 /** Node cuts longer paths silently and listens somewhere else. */
 const MAX_SOCKET_PATH = 100
@@ -30,7 +31,7 @@ export function endpointOf(runFolder: string, configFile: string): Endpoint {
 /** Refuses a run folder that others could have prepared: a link, another's, or one that group or others may write to. */
 export async function securedFolder({ folder, socket }: Endpoint): Promise<void> {
   if (Buffer.byteLength(socket) > MAX_SOCKET_PATH) throw new HarnessError('usage', `the socket path "${socket}" is longer than ${MAX_SOCKET_PATH} bytes, which the system cuts; set XDG_RUNTIME_DIR or HX_HOME to a shorter path`)
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => { throw new HarnessError('usage', `the run folder "${folder}" can not be made (${messageOf(error)}); set XDG_RUNTIME_DIR or HX_HOME`, { cause: error }) })
+  try { makeFolder(folder) } catch (error) { throw new HarnessError('usage', `the run folder "${folder}" can not be made (${messageOf(error)}); set XDG_RUNTIME_DIR or HX_HOME`, { cause: error }) }
   const found = await lstat(folder)
   const wrong = found.isSymbolicLink() || !found.isDirectory() ? 'is not a folder' : process.getuid && found.uid !== process.getuid() ? 'belongs to another user' : (found.mode & 0o022) !== 0 ? 'can be written to by others' : undefined
   if (wrong) throw new HarnessError('usage', `the run folder "${folder}" ${wrong}, so no socket is opened in it; remove it, or set XDG_RUNTIME_DIR or HX_HOME`)

@@ -2,10 +2,10 @@
  * What a plugin's `ctx` is made of: the members of BaseContext, the services of core, and those the plugin injects. They stand in front of cordis' own, and child contexts inherit them.
  * Every member is bound to its generation, so that `const { on } = ctx` works and the owner is always right. A member that registers refuses a stale ctx in a recognisable sentence.
  */
-import { mkdirSync } from 'node:fs'
 import { didYouMean, HarnessError, messageOf, show } from '../errors.js'
 import { MISSING } from './context.js'
 import type { Dispatcher } from './dispatch.js'
+import { makeFolder } from './folder.js'
 import type { Generation, Optional } from './generation.js'
 import type { BaseContext, Context, Disposer } from './hooks.js'
 import { isThenable } from './limits.js'
@@ -59,7 +59,7 @@ function base(generation: Generation, { services, hooks, logger, changed, drop }
     get signal() { return generation.signal },
     get state() { return generation.state },
     get dataDir() {
-      if (folder === undefined) mkdirSync(folder = generation.dataDir, { recursive: true, mode: 0o700 })
+      if (folder === undefined) makeFolder(folder = generation.dataDir)
       return folder
     },
     logger: tolerant(logger),

@@ -4,11 +4,12 @@
  * Elsewhere: `O_EXLOCK` on a lock file, which stays and means nothing by itself. Knows no daemon and no session; a name is any string.
  */
 import { createHash } from 'node:crypto'
-import { constants, mkdirSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeFolder } from './folder.js'
 
 export interface Lock {
   /** Lets go. May be called again. */
@@ -36,7 +37,7 @@ function listen(path: string): Promise<Lock | undefined> {
 const O_EXLOCK = 0x20, O_NONBLOCK = 0x4
 
 async function lockFile(folder: string, hash: string): Promise<Lock | undefined> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   try {
     const handle = await open(join(folder, `${hash}.lock`), constants.O_RDWR | constants.O_CREAT | O_EXLOCK | O_NONBLOCK, 0o600)
     return { release: () => handle.close() }

@@ -30,6 +30,8 @@ export interface Config extends Readonly<Sections> { readonly plugins: readonly 
 export interface ParsedConfig {
   /** Undefined when there are problems. */
   readonly config: Config | undefined
+  /** The rows that can be read, whatever is wrong elsewhere: so that problems of plugins are not hidden by those of the file. */
+  readonly rows: readonly ConfigRow[]
   readonly problems: readonly Problem[]
   /** What a person should know although it is no mistake. */
   readonly notes: readonly Problem[]
@@ -42,11 +44,11 @@ export function parseLayers(layers: readonly { readonly text: string; readonly f
   const texts = layers.map(({ text, file }) => parseConfigText(text, file))
   const notes: Problem[] = []
   const problems = texts.flatMap(text => text.problems.length > 0 ? [...text.problems] : problemsOf(text))
-  if (problems.length > 0) return { config: undefined, problems, notes }
-  const rows = mergeRows(texts.map(rowsOf), notes)
+  if (problems.length > 0) return { config: undefined, rows: mergeRows(texts.map(soundRows), notes).filter(row => row.name !== ''), problems, notes }
+  const rows = mergeRows(texts.map(text => rowsOf(text)), notes)
   const nameless = rows.filter(row => row.name === '').map(row => ({ ...row.at, message: `the row "${row.id}" needs a name: there is no row of that id in a lower layer` }))
-  if (nameless.length > 0) return { config: undefined, problems: nameless, notes }
-  return { config: freeze({ ...Sections.parse(mergeSections(texts)), plugins: rows }), problems, notes }
+  if (nameless.length > 0) return { config: undefined, rows: rows.filter(row => row.name !== ''), problems: nameless, notes }
+  return { config: freeze({ ...Sections.parse(mergeSections(texts)), plugins: rows }), rows, problems, notes }
 }
 
 /** The problems as the one error that a command ends with. */
@@ -71,18 +73,26 @@ function problemsOf(text: ConfigText): Problem[] {
 /** The rows of one layer, and the keys that each one names. */
 type LayerRow = ConfigRow & { readonly named: ReadonlySet<string> }
 
-function rowsOf(text: ConfigText): LayerRow[] {
+function rowsOf(text: ConfigText, isSound: (index: number) => boolean = () => true): LayerRow[] {
   const { plugins = [] } = text.value as { plugins?: readonly (string | Row)[] }
-  return plugins.map((written, index): LayerRow => {
+  return plugins.flatMap((written, index): LayerRow[] => {
+    if (!isSound(index)) return []
     const row: Row = typeof written === 'string' ? { name: written } : written
-    return {
+    return [{
       id: row.id ?? row.name!, name: row.name ?? '', enabled: row.enabled ?? true, required: row.required ?? false, locked: row.locked ?? false,
       config: row.config ?? {}, from: row.from, origin: text.file,
       at: text.place(['plugins', index]),
       place: path => text.place(['plugins', index, 'config', ...path]),
       named: new Set(Object.keys(row)),
-    }
+    }]
   })
+}
+/** Those of a file with mistakes that have none themselves. */
+function soundRows(text: ConfigText): LayerRow[] {
+  const { plugins } = (text.value ?? {}) as { plugins?: unknown }
+  if (!Array.isArray(plugins)) return []
+  const wrong = new Set(issuesOf(text.value).map(({ path }) => path[0] === 'plugins' ? path[1] : undefined))
+  return rowsOf(text, index => !wrong.has(index))
 }
 
 function mergeRows(layers: readonly (readonly LayerRow[])[], notes: Problem[]): ConfigRow[] {

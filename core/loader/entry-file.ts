@@ -40,7 +40,8 @@ function fromWritten(row: Row, from: string, folder: string, files: Files): Entr
   const path = home ? join(homedir(), from.slice(1)) : resolve(folder, from)
   const looked = [path, ...endings(path)]
   const file = looked.find(candidate => files.isFile(candidate))
-  return file === undefined ? { file: path, looked, missing: notFound(row, looked) } : { file, looked }
+  if (file === undefined) return { file: path, looked, missing: notFound(row, looked) }
+  return isSource(file) ? { file, looked } : { file, looked, missing: new HarnessError('plugin_invalid', `plugin "${row.id}": from must name a TypeScript or JavaScript file, received "${from}"`, { place: row.at }) }
 }
 function fromPackage(row: Row, name: string, folder: string, files: Files, looked: readonly string[]): EntryFile {
   const first = looked[0] ?? join(folder, 'node_modules', name)
@@ -58,6 +59,7 @@ function notFound(row: Row, looked: readonly string[], name?: string): HarnessEr
   return new HarnessError('module_not_found', `plugin "${row.id}" was not found; looked for ${places.join(', ')}`, { place: row.at })
 }
 
+const isSource = (file: string): boolean => /\.[mc]?[jt]sx?$/.test(file)
 const endings = (path: string): string[] => ENDINGS.map(ending => path + ending)
 const shippedPaths = (name: string, { built, plugins }: Installation): string[] =>
   built ? [join(plugins, `${name}.cjs`)] : [join(plugins, `${name}.ts`), join(plugins, name, 'index.ts')]

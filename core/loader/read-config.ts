@@ -70,11 +70,10 @@ export function checkConfig({ located, places, env, trust, extra = [], without =
     return { ...below, ...parseEnvFile(text) }
   }, {})
   const resolved = withEnvFile(env, environment as Record<string, string>)
-  if (!parsed.config) return { ...parsed, entries: [], env: resolved, secrets: [], texts, looked }
 
-  const files = new Files(), problems: Problem[] = [], notes = [...parsed.notes], secrets: string[] = []
+  const files = new Files(), problems = [...parsed.problems], notes = [...parsed.notes], secrets: string[] = []
   if (located.note !== undefined) notes.push({ file: located.file, message: located.note })
-  const entries = withExtra(switchedOff(parsed.config.plugins, without), extra).map((row, index): EntrySpec => {
+  const entries = withExtra(switchedOff(parsed.rows, parsed.config ? without : []), parsed.config ? extra : []).map((row, index): EntrySpec => {
     const found = entryFile(row, places.installation, files)
     if (found.missing) looked.push(...found.looked)
     if (found.shadows) notes.push({ ...row.at, message: `plugin "${row.id}" is ${found.file}, which hides the shipped plugin "${row.name}"` })

@@ -47,7 +47,7 @@ export function endpointOf({ id, profile: name, config }: Spec, get: Lookup): En
   const address = config.baseURL ?? variable(known, 'BASE_URL', get) ?? known.baseURL
   if (address === undefined) return `set baseURL of "${id}" to the address of its API`
   const url = parsed(address)
-  if (!url) return `the base URL of "${id}" must be an http or https address`
+  if (!url) return `${config.baseURL === undefined && known.env ? `${known.env}_BASE_URL` : `the base URL of "${id}"`} must be an address that begins with http:// or https://`
   if (url.username || url.password) return `the base URL of "${id}" must not hold a user name or password; put them into headers`
 
   const elsewhere = known.baseURL !== undefined && new URL(known.baseURL).origin !== url.origin

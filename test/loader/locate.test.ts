@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { editable, locate } from '../../core/loader/locate.js'
 import { checkConfig, readConfig } from '../../core/loader/read-config.js'
 import { trustAll, type Trust } from '../../core/loader/trust.js'
-import { installationOf, makeFolder, places, type Installation } from '../../core/places.js'
+import { installationOf, places, type Installation } from '../../core/places.js'
 import { folder, type Folder } from '../support/folder.js'
 
 const NAME = 'harness.config.yaml'
@@ -163,8 +163,5 @@ describe('places', () => {
     const at: Folder = folder({ 'package.json': '{"name":"harnessx"}' })
     expect(installationOf(at.at('core/places.ts'))).toMatchObject({ root: at.path, built: false, plugins: at.at('plugins') })
     expect(installationOf(at.at('dist/chunks/app-x.js'))).toMatchObject({ root: at.path, built: true, plugins: at.at('dist/plugins') })
-  })
-  it('are made for the owner alone', () => {
-    expect(statSync(makeFolder(folder().at('a/b'))).mode & 0o777).toBe(0o700)
   })
 })

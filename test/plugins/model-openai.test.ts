@@ -563,7 +563,7 @@ describe('the entries', () => {
   })
   it('say what is wrong with an address, without showing it', () => {
     expect(endpoint({ id: 'a', baseURL: 'http://me:hunter22@host/v1' })).toBe('the base URL of "a" must not hold a user name or password; put them into headers')
-    expect(endpoint({ id: 'a', baseURL: 'file:///etc' })).toBe('the base URL of "a" must be an http or https address')
+    expect(endpoint({ id: 'a', baseURL: 'file:///etc' })).toBe('the base URL of "a" must be an address that begins with http:// or https://')
     expect(endpoint({ profile: 'azure' })).toBe('set baseURL of "azure" to the address of its API')
   })
   it('have the profile as their id, and a config may name another', () => {
