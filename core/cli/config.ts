@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { importerFor } from '../app.js'
 import { at, HarnessError, messageOf } from '../errors.js'
 import { Log } from '../kernel/log.js'
+import { flatten, placeIn } from '../kernel/report.js'
 import type { Problem } from '../loader/config.js'
 import { configJsonSchema } from '../loader/config-schema.js'
 import type { ModuleImporter } from '../loader/importer.js'
@@ -48,7 +49,7 @@ async function problemsOf(entry: EntrySpec, importer: ModuleImporter): Promise<P
     await validateConfig(entry.id, module.Config, entry.config, path => entry.place(path), entry.written)
     return []
   } catch (error) {
-    const place = error instanceof HarnessError ? error.place : undefined
+    const place = error instanceof HarnessError ? error.place : placeIn(flatten(error).stack, entry.from)
     return [withoutPlace({ ...place ?? entry.place([]), message: messageOf(error) })]
   }
 }

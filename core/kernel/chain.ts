@@ -182,7 +182,7 @@ function failed(run: Run, handler: Handler, error: unknown): Opinion | undefined
   else handler.errors++
   const flat = flatten(error)
   const hint = isFrozenWrite(flat) ? '; payloads are frozen: return a changed copy' : ''
-  run.report({ level: 'error', plugin, hook, what: timedOut ? 'timed out' : 'failed', message: `plugin "${plugin}": its handler of "${hook}" failed: ${flat.message}${hint}`, error: flat })
+  run.report({ level: 'error', plugin, hook, what: timedOut ? 'timed out' : 'failed', message: `plugin "${plugin}": its handler of "${hook}" failed: ${flat.message}${hint}${handler.where(flat)}`, error: flat })
   if (!rule.refuse || handler.options.onError === 'pass') return undefined
   const why = error instanceof Ended || error instanceof Wrong ? error.why : 'it threw an error'
   run.log({ plugin, kind: 'hook_failed', reason: why })

@@ -228,7 +228,7 @@ export class Dispatcher {
   #tellFailed(handler: Handler, error: unknown): void {
     handler.errors++
     const flat = flatten(error)
-    this.#report({ level: 'error', plugin: handler.owner.id, hook: handler.hook, what: 'failed', message: `plugin "${handler.owner.id}": its handler of "${handler.hook}" failed: ${flat.message}`, error: flat })
+    this.#report({ level: 'error', plugin: handler.owner.id, hook: handler.hook, what: 'failed', message: `plugin "${handler.owner.id}": its handler of "${handler.hook}" failed: ${flat.message}${handler.where(flat)}`, error: flat })
   }
 }
 

@@ -3,10 +3,10 @@
  * The async context knows whose it is, else the stack does. It is told in the plugin's name and everybody goes on; a plugin that does it again and again is stopped.
  * Changes the process, so only a process that is the host's own asks for it. Invariant: what can't be laid at a plugin's door is handed on, never swallowed.
  */
-import { HarnessError } from '../errors.js'
+import { at, HarnessError } from '../errors.js'
 import { currentOwner } from './async-context.js'
 import type { Log } from './log.js'
-import { flatten } from './report.js'
+import { flatten, placeIn } from './report.js'
 
 export interface EscapePort {
   readonly log: Log
@@ -28,7 +28,7 @@ export function containEscapes(port: EscapePort): () => void {
     const flat = flatten(error)
     const plugin = currentOwner()?.id ?? port.ownerOf(flat.stack ?? '')
     if (plugin === undefined) { port.fatal(error); return }
-    port.log.write('error', `plugin "${plugin}" threw outside of any call: ${flat.message}${firstPlace(flat.stack)}`, { error: flat }, plugin)
+    port.log.write('error', `plugin "${plugin}" threw outside of any call: ${flat.message}${whereOf(flat.stack)}`, { error: flat }, plugin)
     const now = performance.now(), recent = [...strikes.get(plugin) ?? [], now].filter(at => now - at < WITHIN_MS)
     strikes.set(plugin, recent)
     if (recent.length !== STRIKES) return                     // each one behind it comes from what goes on while it is being stopped
@@ -63,7 +63,7 @@ function keepStdout(): () => void {
   return () => { stdout.write = write }
 }
 
-const firstPlace = (stack: string | undefined): string => {
-  const place = /\(?((?:file:\/\/)?\/[^()\n]+:\d+:\d+)\)?$/m.exec(stack ?? '')?.[1]
-  return place === undefined ? '' : ` (${place})`
+const whereOf = (stack: string | undefined): string => {
+  const place = placeIn(stack)
+  return place === undefined ? '' : ` (${at(place)})`
 }

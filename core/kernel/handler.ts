@@ -3,10 +3,11 @@
  * Figures are kept per version: a reload begins anew.
  */
 import { types } from 'node:util'
-import { HarnessError, type Place, show } from '../errors.js'
+import { at, HarnessError, type Place, show } from '../errors.js'
 import type { Activity } from './async-context.js'
 import type { HookKind } from './hooks.js'
 import type { Owner } from './owners.js'
+import { placeIn, type FlatError } from './report.js'
 import type { Rule } from './rules.js'
 
 export interface Options {
@@ -54,6 +55,11 @@ export class Handler implements Activity {
     this.options = options
     this.#site = site
   }
+  /** Where in the plugin an error came from, for the end of a sentence: the line that threw, else the one that registered the handler. */
+  where({ stack }: FlatError): string {
+    const found = placeIn(stack, this.owner.file) ?? this.#site()
+    return found === undefined ? '' : ` (${at(found)})`
+  }
   /** Milliseconds of its own time that a call may take. */
   limit(kind: HookKind): number { return this.options.timeout ?? (kind === 'around' ? Infinity : OWN_MS) }
 
@@ -79,9 +85,9 @@ export class Handler implements Activity {
   }
   info(): HandlerInfo {
     const sorted = this.#times?.slice(0, this.#timed).sort() ?? new Float32Array()
-    const at = (share: number) => rounded(sorted[Math.floor(sorted.length * share)] ?? 0)
+    const share = (part: number) => rounded(sorted[Math.floor(sorted.length * part)] ?? 0)
     const { calls, errors, blocks, timeouts } = this
-    return { plugin: this.owner.id, ...place(this.#site()), calls, errors, blocks, timeouts, p50: at(0.5), p95: at(0.95), max: rounded(this.#max), prepend: this.options.prepend ?? false }
+    return { plugin: this.owner.id, ...place(this.#site()), calls, errors, blocks, timeouts, p50: share(0.5), p95: share(0.95), max: rounded(this.#max), prepend: this.options.prepend ?? false }
   }
 }
 

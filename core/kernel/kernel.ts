@@ -19,6 +19,7 @@ import { Owners, type Owner, type Scope } from './owners.js'
 import { cloneState } from './plain-state.js'
 import { Registry, type Unique } from './registry.js'
 import { Releases } from './releases.js'
+import { placeIn } from './report.js'
 import { Services } from './services.js'
 
 export type { Generation } from './generation.js'
@@ -292,8 +293,7 @@ const families = (generations: readonly Generation[]): Generation[] => generatio
 function failure({ id, file }: Generation, error: unknown): HarnessError {
   if (error instanceof HarnessError) return error
   const stack = error instanceof Error ? error.stack ?? '' : ''          // read now: an unread stack keeps the code of its frames alive
-  const found = file === undefined ? null : /^[^:\s)]*:(\d+):(\d+)/.exec(stack.split(file)[1] ?? '')
-  const place = file === undefined ? undefined : { file, line: found ? Number(found[1]) : undefined, column: found ? Number(found[2]) : undefined }
+  const place = file === undefined ? undefined : placeIn(stack, file) ?? { file }
   return new HarnessError('plugin_failed', `plugin "${id}" threw while it was loaded: ${messageOf(error)}${place ? ` (${at(place)})` : ''}`, { place, cause: error })
 }
 

@@ -1,7 +1,8 @@
 /**
  * What the dispatcher tells the log about a handler: a sentence, and fields for who counts (`what`, `hook`, `error`). Errors of plugins are flattened: an error object, by its stack and its fields, keeps the code alive that threw it.
  */
-import { messageOf } from '../errors.js'
+import { dirname, sep } from 'node:path'
+import { messageOf, type Place } from '../errors.js'
 
 export interface FlatError { readonly name: string; readonly message: string; readonly stack?: string | undefined }
 export interface Report {
@@ -21,4 +22,14 @@ export function flatten(error: unknown): FlatError {
   } catch {                                               // a getter of the thrown thing throws itself
     return { name: 'Error', message: 'what was thrown can not be read' }
   }
+}
+
+/** Where in the code beside `file` a stack was, innermost first; without a file, in any code but that of packages. Undefined when it was nowhere there. */
+export function placeIn(stack: string | undefined, file?: string): Place | undefined {
+  const folder = file === undefined ? undefined : dirname(file) + sep
+  for (const [, path, line, column] of (stack ?? '').matchAll(/^ +at (?:.*\()?(?:file:\/\/)?(\/[^\n]*?):(\d+):(\d+)\)?$/gm)) {
+    const inside = folder === undefined ? path! : path!.startsWith(folder) ? path!.slice(folder.length) : undefined
+    if (inside !== undefined && !inside.includes(`node_modules${sep}`)) return { file: path!, line: Number(line), column: Number(column) }
+  }
+  return undefined
 }

@@ -2,8 +2,9 @@
  * The entries and what is known of each: state, reason, last error. Tells the kernel about required ones, the log and subscribers about the rest. Starts and stops nothing.
  * Invariant: a required entry that should be active and is not is known to the kernel from the very moment its state says so.
  */
-import { didYouMean, HarnessError, messageOf } from '../errors.js'
+import { at, didYouMean, HarnessError, messageOf } from '../errors.js'
 import type { Kernel, Leak } from '../kernel/kernel.js'
+import { flatten, placeIn } from '../kernel/report.js'
 import type { EntrySpec, EntryState } from './entry.js'
 import { Hosted } from './hosted.js'
 import type { Report } from './report.js'
@@ -111,9 +112,10 @@ export class Roster {
   }
 }
 
-/** The message without the plugin's name, which the sentence around it says already. */
-function reasonOf({ id }: Hosted, error: unknown): string {
-  const message = messageOf(error)
+/** The message without the plugin's name, which the sentence around it says already; with the line, where the plugin's own code threw at its top level. */
+function reasonOf({ id, spec }: Hosted, error: unknown): string {
+  const message = messageOf(error), place = error instanceof HarnessError ? undefined : placeIn(flatten(error).stack, spec.from)
+  if (place) return `${message} (${at(place)})`
   const own = `plugin "${id}"`
   return message.startsWith(own) ? message.slice(own.length).replace(/^:? /, '') : message
 }
