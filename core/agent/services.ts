@@ -20,6 +20,8 @@ export interface ToolRun {
   readonly signal: AbortSignal
   /** A folder of this session's for full outputs; `workspace.resolve` admits reading it. Made when first read. */
   readonly outputDir: string
+  /** Every command line of a program that the tool starts goes through this: a sandbox may stand before it. */
+  launch(argv: readonly string[]): readonly string[]
   /** Tells clients how far it is. */
   progress(message: string): void
 }
@@ -31,14 +33,14 @@ export interface Tool {
   readonly parameters: object
   /** Neighbouring allowed calls of read-only tools run together. */
   readonly readOnly?: boolean
-  /** Its effects can not be confined to the workspace (a shell, a server of another). */
-  readonly unconfined?: boolean
+  /** Its effects can not be confined to the workspace (a server of another). `programs`: only those of programs, all of which it starts by `run.launch`, so that a sandbox confines it. */
+  readonly unconfined?: boolean | 'programs'
   /** Takes the place of another plugin's tool of that name. */
   readonly override?: boolean
   /** A throw becomes an error result that the model reads. */
   execute(args: never, run: ToolRun): ToolOutput | Promise<ToolOutput>
 }
-export interface ToolInfo { readonly name: string; readonly plugin: string; readonly description: string; readonly parameters: Readonly<Record<string, Json>>; readonly readOnly: boolean }
+export interface ToolInfo { readonly name: string; readonly plugin: string; readonly description: string; readonly parameters: Readonly<Record<string, Json>>; readonly readOnly: boolean; readonly unconfined: boolean | 'programs' }
 export interface ToolsService {
   /** Fails to load the plugin when the name belongs to another (`already_registered`) and `override` is not said. */
   register(tool: Tool): Disposer
@@ -159,6 +161,18 @@ export interface HooksService {
   /** Makes a hook of the plugin's own; names under `agent/` belong to core. Decide hooks take the decisions of `agent/pre-tool-use`, amend hooks amend `payload.value`. */
   define<K extends HookName | (string & {})>(name: K, options: { kind: HookKind }): Fire
 }
+/** What the programs of a call may reach, as real paths. */
+export interface Bounds {
+  /** May be read and written: the session's folder, further roots, what a person opened for the call. */
+  readonly writable: readonly string[]
+  /** May be read: the session's own outputs, what a person opened for reading. */
+  readonly readable: readonly string[]
+  /** Never written, there or not. */
+  readonly protected: readonly string[]
+  /** Not read either. */
+  readonly secret: readonly string[]
+}
+export type Launcher = (argv: readonly string[]) => readonly string[]
 export interface WorkspaceService {
   /**
    * The one containment: the absolute real path behind `path` (relative to the session's cwd), or throws `outside_workspace` or `protected_path` in words for the model.
@@ -167,6 +181,10 @@ export interface WorkspaceService {
   resolve(session: SessionView, path: string, mode: 'read' | 'write'): Promise<string>
   /** If a person says yes to the ask about this call, `path` is open to it alone; protected paths never. Called by the plugin that asks. */
   openFor(session: SessionView, callId: string, path: string, mode: 'read' | 'write'): void
+  /** The same rules for who can't ask `resolve` about each path: a sandbox. */
+  bounds(session: SessionView, callId: string): Promise<Bounds>
+  /** From now on `run.launch` of this call is `launch`. Called by a plugin that confines programs, in `agent/tool-use` before `next()`; the last one stands. */
+  confine(session: SessionView, callId: string, launch: Launcher): void
   /**
    * Bytes of a regular file: `resolve`, then a check of what was really opened, so that no link swapped in meanwhile leads out.
    * At most `maxBytes` from `offset` on (default: all of it). Errors of the file system (`ENOENT`, `EISDIR`, …) come through as they are.

@@ -53,7 +53,8 @@ async function use(turn: Turn, call: ToolCall): Promise<ToolResult> {
 /** The act itself, on the account of the tool's plugin. `signal` is also aborted when a handler around it has given up waiting. */
 async function execute(turn: Turn, call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
   const gone = new AbortController()
-  const running = turn.ports.tools.use(call.name, signal, async (tool, owner) => {
+  const confined = turn.ports.workspace.launcher(turn.session.view(), call.id) !== undefined
+  const running = turn.ports.tools.use(call.name, confined, signal, async (tool, owner) => {
     const free = letGoOf(call, owner, gone)
     try { return await runTool(turn, call, tool, owner, signal) } finally { free() }
   })
@@ -70,6 +71,7 @@ async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Own
   const run: ToolRun = {
     session: ports.workspace.callView(session.view(), call.id), ...turn.at, callId: call.id, signal,
     get outputDir() { return session.outputDir() },
+    launch: argv => ports.workspace.launcher(session.view(), call.id)?.(argv) ?? argv,
     progress: message => { if (!over) turn.input.emit({ type: 'progress', callId: call.id, name: call.name, message: String(message) }) },
   }
   try {

@@ -15,7 +15,7 @@ export interface OfferedTool {
   readonly spec: ToolSpec
   readonly schema: Schema
   readonly readOnly: boolean
-  readonly unconfined: boolean
+  readonly unconfined: boolean | 'programs'
   readonly override: boolean
   execute(args: unknown, run: ToolRun): unknown
 }
@@ -40,7 +40,7 @@ export class Tools {
     return { register: tool => this.#register(scope, tool), list: () => this.list() }
   }
   list(): ToolInfo[] {
-    return this.#visible().map(({ owner, value: { spec, readOnly } }) => ({ name: spec.name, plugin: owner.id, description: spec.description, parameters: spec.parameters, readOnly }))
+    return this.#visible().map(({ owner, value: { spec, readOnly, unconfined } }) => ({ name: spec.name, plugin: owner.id, description: spec.description, parameters: spec.parameters, readOnly, unconfined }))
   }
   /** What the model is told of, in config order; the same array until something changes. */
   specs(): readonly ToolSpec[] {
@@ -52,10 +52,10 @@ export class Tools {
   }
   get(name: string): OfferedTool | undefined { return this.#registry.get(name)?.value }
   names(): readonly string[] { return this.#registry.slots() }
-  /** Runs `work` as a call of the tool's plugin; undefined when nobody has the name. */
-  use<R>(name: string, signal: AbortSignal, work: (tool: OfferedTool, owner: Owner) => Promise<R>): Promise<R> | undefined {
+  /** Runs `work` as a call of the tool's plugin; undefined when nobody has the name. `confined`: programs of this call are. */
+  use<R>(name: string, confined: boolean, signal: AbortSignal, work: (tool: OfferedTool, owner: Owner) => Promise<R>): Promise<R> | undefined {
     return this.#registry.use(name, async (tool, { owner }) => {
-      if (!tool.unconfined) return work(tool, owner)
+      if (!tool.unconfined || (tool.unconfined === 'programs' && confined)) return work(tool, owner)
       this.#unconfined++
       try { return await work(tool, owner) } finally { this.#unconfined-- }
     }, signal)
@@ -80,7 +80,8 @@ function read(tool: Tool, who: string): OfferedTool {
   if (typeof description !== 'string' || description.trim() === '') throw wrong(`tool "${name}": description must be a text that tells the model what it does, received ${show(description)}`)
   if (typeof parameters !== 'object' || parameters === null) throw wrong(`tool "${name}": parameters must be a zod object or a JSON Schema, received ${show(parameters)}`)
   if (typeof tool.execute !== 'function') throw wrong(`tool "${name}": execute must be a function, received ${show(tool.execute)}`)
-  for (const [key, value] of Object.entries({ readOnly, unconfined, override })) if (typeof value !== 'boolean') throw wrong(`tool "${name}": ${key} must be true or false, received ${show(value)}`)
+  for (const [key, value] of Object.entries({ readOnly, override })) if (typeof value !== 'boolean') throw wrong(`tool "${name}": ${key} must be true or false, received ${show(value)}`)
+  if (typeof unconfined !== 'boolean' && unconfined !== 'programs') throw wrong(`tool "${name}": unconfined must be true, false or "programs", received ${show(unconfined)}`)
   let schema: Schema
   try { schema = readParameters(parameters) } catch (error) { throw wrong(`tool "${name}": ${messageOf(error)}`, error) }
   return { spec: Object.freeze({ name, description, parameters: schema.json }), schema, readOnly, unconfined, override, execute: (args, run) => tool.execute(args as never, run) }

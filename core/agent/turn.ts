@@ -12,7 +12,7 @@ import type { Approvals } from './approvals.js'
 import { priced, priceOf, type Prices, type Purse } from './cost.js'
 import type { Base } from './hooks.js'
 import type { Models } from './models.js'
-import type { RunEvent } from './services.js'
+import type { Launcher, RunEvent } from './services.js'
 import type { Session } from './session.js'
 import type { SessionEventBody } from './session-events.js'
 import type { Tools } from './tools.js'
@@ -44,10 +44,11 @@ export interface Ports {
   readonly log: Log
   config(): AgentConfig
 }
-/** The part of the workspace that follows a call: its own view, a yes, its end. */
+/** The part of the workspace that follows a call: its own view, a yes, how its programs are started, its end. */
 export interface CallAccess {
   callView(session: SessionView, callId: string): SessionView
   approve(session: SessionView, callId: string): void
+  launcher(session: SessionView, callId: string): Launcher | undefined
   forget(session: SessionView, callId: string): void
 }
 

@@ -8,7 +8,7 @@ import { basename, isAbsolute, join, resolve, sep } from 'node:path'
 import { HarnessError, messageOf, show } from '../errors.js'
 import { DanglingLink, isInside, realPath } from './containment.js'
 import { readContained, writeContained, type Check } from './contained-file.js'
-import type { WorkspaceService } from './services.js'
+import type { Bounds, Launcher, WorkspaceService } from './services.js'
 import type { SessionView } from './vocabulary.js'
 
 type Mode = 'read' | 'write'
@@ -40,6 +40,7 @@ export class Workspace implements WorkspaceService {
   /** Which call a view was made for: a path that was opened for it is open through this very object. */
   readonly #calls = new WeakMap<SessionView, string>()
   readonly #grants = new Map<string, Grant[]>()
+  readonly #launchers = new Map<string, Launcher>()
   readonly #known = new Map<string, { readonly real: Promise<string>; readonly until: number }>()
 
   constructor(options: WorkspaceOptions) {
@@ -65,8 +66,24 @@ export class Workspace implements WorkspaceService {
     const key = callKey(session, callId)
     this.#grants.set(key, [...this.#grants.get(key) ?? [], { real, mode, approved: false }])
   }
+  async bounds(session: SessionView, callId: string): Promise<Bounds> {
+    const { roots, protectedPaths, secretPaths, outputPath } = this.#options
+    const granted = async (mode: Mode) => realsOf((this.#grants.get(callKey(session, callId)) ?? []).filter(grant => grant.approved && grant.mode === mode))
+    const [writable, outputs, guarded, secret, opened, shown] = await Promise.all([
+      this.#realPaths([session.cwd, ...roots?.() ?? []]),
+      this.#realPaths([outputPath?.(session.id) ?? []].flat()),
+      this.#realPaths([...protectedPaths(), ...this.#startFiles]),
+      this.#realPaths(secretPaths?.() ?? []),
+      granted('write'), granted('read'),
+    ])
+    return { writable: [...writable, ...opened], readable: [...outputs, ...shown], protected: guarded, secret }
+  }
+  confine(session: SessionView, callId: string, launch: Launcher): void { this.#launchers.set(callKey(session, callId), launch) }
 
   // ---- for the loop
+
+  /** How programs of this call are started, when a plugin said so. */
+  launcher(session: SessionView, callId: string): Launcher | undefined { return this.#launchers.get(callKey(session, callId)) }
 
   /** The session as one call sees it. */
   callView(session: SessionView, callId: string): SessionView {
@@ -81,6 +98,7 @@ export class Workspace implements WorkspaceService {
   /** The call is over, whatever came of it: ids of calls may come again. */
   forget(session: SessionView, callId: string): void {
     this.#grants.delete(callKey(session, callId))
+    this.#launchers.delete(callKey(session, callId))
   }
 
   // ---- the policy
@@ -130,9 +148,11 @@ export class Workspace implements WorkspaceService {
     const callId = this.#calls.get(view)
     if (callId === undefined) return []
     const grants = (this.#grants.get(callKey(view, callId)) ?? []).filter(grant => grant.approved && (grant.mode === 'write' || mode === 'read'))
-    return (await Promise.all(grants.map(grant => grant.real))).filter(real => real !== undefined)
+    return realsOf(grants)
   }
 }
+
+const realsOf = async (grants: readonly Grant[]): Promise<string[]> => (await Promise.all(grants.map(grant => grant.real))).filter(real => real !== undefined)
 
 /** Files that steer the host or git wherever they stand: a config of the host in any folder, and everything of git's (hooks, config, or a `.git` file that leads elsewhere). */
 const isSteering = (folded: string): boolean => basename(folded) === 'harness.config.yaml' || folded.split(sep).includes('.git')

@@ -68,7 +68,10 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
 
   async function judge({ session, call }: Payload<'agent/pre-tool-use'>): Promise<Pick<Judgement, 'kind' | 'reason'>> {
     const command = commandOf(call)
-    return command === undefined ? judgePaths(session, call) : judgeCommand(command, policy, whereIn(ctx, session))
+    if (command === undefined) return judgePaths(session, call)
+    const { outside = [], ...judgement } = await judgeCommand(command, policy, whereIn(ctx, session))
+    for (const { path, mode } of outside) if (!/^~[^/]|^\/$/.test(path)) ctx.workspace.openFor(session, call.id, path.replace(/^~/, homedir()), mode)      // for a sandbox: what a yes covers
+    return judgement
   }
   async function judgePaths(session: SessionView, call: ToolCall): Promise<Pick<Judgement, 'kind' | 'reason'>> {
     const where = whereIn(ctx, session)

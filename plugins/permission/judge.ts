@@ -22,6 +22,8 @@ export interface Judgement {
   readonly rule?: string | undefined
   /** The simple command that it is about. */
   readonly command?: string | undefined
+  /** Of an ask: everything it names outside the workspace, which a yes opens. */
+  readonly outside?: readonly NamedPath[] | undefined
 }
 const ALLOWED: Judgement = { kind: 'allow', reason: 'no rule concerns it' }
 const RANK = { allow: 0, ask: 1, deny: 2 }
@@ -29,7 +31,9 @@ const RANK = { allow: 0, ask: 1, deny: 2 }
 export async function judgeCommand(source: string, policy: Policy, where: Where): Promise<Judgement> {
   const { commands, unclear } = readCommand(source)
   const judged = [...await Promise.all(commands.map(command => judgeSimple(command, policy, where))), ...unclear.map((reason): Judgement => ({ kind: 'ask', reason }))]
-  return strictest(judged)
+  const outside = judged.flatMap(one => one.outside ?? [])
+  const judgement = strictest(judged)
+  return judgement.kind === 'ask' && outside.length > 0 ? { ...judgement, outside } : judgement
 }
 
 async function judgeSimple(command: SimpleCommand, policy: Policy, where: Where): Promise<Judgement> {
@@ -45,16 +49,17 @@ async function judgeSimple(command: SimpleCommand, policy: Policy, where: Where)
     ...policy.ask.map((rule): Judgement => concerns(rule, command.words) === 'no' ? ALLOWED : { kind: 'ask', reason: `'${rule.text}' is on the ask list: ${command.source}`, rule: rule.text, ...about }),
   ])
   const paths = await Promise.all(pathsOf(command).map(named => judgePath(named, where, about)))
+  const outside = paths.flatMap(one => one.outside ?? [])
   const covered = policy.allow.find(rule => covers(rule, command.words))
   if (covered) return strictest([listed, ...paths.filter(({ kind }) => kind === 'deny'), { kind: 'allow', reason: `'${covered.text}' is on the allow list`, rule: covered.text, ...about }])
   const rest: Judgement = command.inner || isRedirection || command.words.length === 0 || policy.otherwise === 'allow' ? ALLOWED : { kind: policy.otherwise, reason: `no rule allows it: ${command.source}`, ...about }
-  return strictest([listed, ...paths, rest])
+  return outside.length === 0 ? strictest([listed, ...paths, rest]) : { ...strictest([listed, ...paths, rest]), outside }
 }
 
 async function judgePath({ path, mode }: NamedPath, where: Where, about: { command: string }): Promise<Judgement> {
   switch (await where(path, mode)) {
     case 'inside': return ALLOWED
-    case 'outside': return { kind: 'ask', reason: `${readable(path)} is outside the workspace`, ...about }
+    case 'outside': return { kind: 'ask', reason: `${readable(path)} is outside the workspace`, outside: [{ path, mode }], ...about }
     case 'protected': return { kind: 'deny', reason: `${readable(path)} is protected`, ...about }
   }
 }

@@ -38,16 +38,16 @@ export function bashTool(jobs: Jobs, shell: string, config: BashConfig): Tool {
     description: [
       'Run a shell command in the workspace. Each call is a new shell that starts in the workspace folder: cd, variables and functions do not last; chain with && instead.',
       'There is no terminal and no input: use flags such as -y instead of prompts. Gives stdout and stderr in order of arrival, and the exit code.',
-      'Output that is too long is shown in part and kept whole in a file. What runs in the background goes on until you stop it or the session is archived.',
+      'Output that is too long is shown in part and kept whole in a file. What runs in the background goes on until stop_command ends it or the session is archived.',
     ].join(' '),
     parameters,
-    unconfined: true,
+    unconfined: 'programs',
     async execute({ command, timeout, background = false }: z.infer<typeof parameters>, run: ToolRun) {
       if (command.includes('\0')) throw new Error('the command holds a NUL character, which no shell can take')
       run.signal.throwIfAborted()
       if (background) refuseTooMany(jobs.running(run.session.id), config.maxBackground)
       const output = new Output({ folder: () => run.outputDir, maxCharacters: config.maxCharacters, maxBytes: config.maxBytes })
-      const job = await jobs.start(run.session.id, { shell, command, cwd: run.session.cwd, env: commandEnvironment(process.env, config.env) }, output)
+      const job = await jobs.start(run.session.id, { argv: run.launch([shell, '-c', command]), cwd: run.session.cwd, env: commandEnvironment(process.env, config.env) }, output)
       return background ? inBackground(job, timeout) : toItsEnd(job, run, timeout ?? config.timeout / 1000)
     },
   }
@@ -80,7 +80,7 @@ async function inBackground(job: Job, seconds: number | undefined): Promise<Tool
     void job.exited.then(() => { clearTimeout(limit) })
   }
   void job.over.then(async () => job.output.close(job.stopReason ?? endNote(await job.exited)))
-  return `[started in the background: pid ${job.pid}. Its output goes to "${job.output.file}", at the end the exit code. To stop it: kill -- -${job.pid}]`
+  return `[started in the background: pid ${job.pid}. Its output goes to "${job.output.file}", at the end the exit code. To stop it: stop_command with this pid]`
 }
 
 /** Waits for the shell and tells what came of it. */
@@ -113,6 +113,6 @@ function progressOf(job: Job, run: ToolRun): () => void {
 }
 
 function refuseTooMany(running: readonly Job[], most: number): void {
-  if (running.length >= most) throw new Error(`${most} commands of this session run in the background already, which is the limit; stop one first: kill -- -PID, with PID one of ${running.map(job => job.pid).join(', ')}`)
+  if (running.length >= most) throw new Error(`${most} commands of this session run in the background already, which is the limit; stop one first: stop_command with one of the pids ${running.map(job => job.pid).join(', ')}`)
 }
 const timedOut = (seconds: number): string => `timed out after ${seconds} s and was stopped; give a longer timeout, or run it in the background`

@@ -8,6 +8,7 @@ import { duration, z, type Context } from 'harnessx'
 import { bashTool } from './bash.js'
 import { isModelKey } from './environment.js'
 import { Jobs, reportLeftovers } from './jobs.js'
+import { stopTool } from './stop.js'
 
 export const name = 'tool-bash'
 /** The old version's commands are its own: it stops them while the new one serves already. */
@@ -31,6 +32,7 @@ export async function apply(ctx: Context, config: z.infer<typeof Config>): Promi
   const jobs = await Jobs.open()
   ctx.effect(() => () => jobs.stopAll(), 'commands')
   ctx.tools.register(bashTool(jobs, findShell(), config))
+  ctx.tools.register(stopTool(jobs))
   ctx.on('agent/session-end', ({ session, reason }) => reason === 'archived' ? jobs.stopSession(session.id) : undefined)   // a closed one may be resumed and find its server running
   if (ctx.state['looked'] === true) return
   ctx.state['looked'] = true                                              // once per host, not at each reload; later, since a start that only asks one thing should not wait for it

@@ -18,8 +18,8 @@ import { find, send, stopAll, type Target } from './processes.js'
 
 export interface Ending { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 export interface Command {
-  readonly shell: string
-  readonly command: string
+  /** The shell and what it runs, and what may stand before it. */
+  readonly argv: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   /** Value of the mark in its environment. */
@@ -57,16 +57,16 @@ export class Job {
     this.over = Promise.all([this.exited, this.#pump('stdout', streams.stdout), this.#pump('stderr', streams.stderr)]).then(() => { this.#isOver = true })
   }
 
-  static async start({ shell, command, cwd, env, mark }: Command, output: Output): Promise<Job> {
+  static async start({ argv: [program = '', ...args], cwd, env, mark }: Command, output: Output): Promise<Job> {
     const pipes = await makePipes().catch(() => undefined)                // the temporary folder is full or read-only: then sockets, and only /dev/stderr can not be opened
     try {
-      const child = spawn(shell, ['-c', command], { cwd, env, detached: true, stdio: ['ignore', ...pipes?.childEnds ?? ['pipe', 'pipe'] as const] })
+      const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', ...pipes?.childEnds ?? ['pipe', 'pipe'] as const] })
       await new Promise<void>((resolve, reject) => { child.once('spawn', resolve).once('error', reject) })
       return new Job(child, pipes ?? { stdout: child.stdout!, stderr: child.stderr! }, mark, output)
     } catch (error) {
       pipes?.stdout.destroy()
       pipes?.stderr.destroy()
-      throw await startFailure(error, cwd, command)
+      throw await startFailure(error, cwd, args.at(-1) ?? '')
     } finally {
       pipes?.childEnds.forEach(fd => { closeSync(fd) })
     }

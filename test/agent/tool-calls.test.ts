@@ -270,7 +270,7 @@ describe('a run of a tool', () => {
     const runs: unknown[] = []
     await test.tools({ ...write, execute: (_, run) => { runs.push({ ...run, session: run.session.id, depth: run.session.depth, signal: run.signal.aborted, progress: 0 }); run.progress('half'); return 'x' } })
     const { ran } = await results(test, ['write', {}])
-    expect(runs).toEqual([{ session: ran.session, depth: 0, turn: 1, step: 0, callId: 'c1', signal: false, progress: 0, outputDir: test.store.outputPath(ran.session) }])
+    expect(runs).toEqual([{ session: ran.session, depth: 0, launch: expect.any(Function), turn: 1, step: 0, callId: 'c1', signal: false, progress: 0, outputDir: test.store.outputPath(ran.session) }])
     expect(ran.events.filter(event => event.type === 'progress')).toEqual([{ type: 'progress', callId: 'c1', name: 'write', message: 'half' }])
   })
   it('is stood around by handlers, who may run it again, and by their failures', async () => {
@@ -346,6 +346,18 @@ describe('a run of a tool', () => {
     await results(test, ['write', {}], ['look', {}])
     expect(seen).toEqual([1, 0])
     expect(test.agent.tools.unconfined).toBe(0)
+  })
+  it('counts as confined when all it does is done by programs, and a plugin confines those of the call', async () => {
+    const test = await testAgent()
+    const seen: unknown[] = []
+    const telling = (name: string, unconfined: Tool['unconfined']): Tool => ({ ...write, name, unconfined, execute: (_, run) => { seen.push([name, test.agent.tools.unconfined, run.launch(['ls', name])]); return 'x' } })
+    await test.tools(telling('shell', 'programs'), telling('server', true))
+    let confines = true
+    await test.plugin('cage', ctx => { ctx.on('agent/tool-use', ({ session, call }) => { if (confines) ctx.workspace.confine(session, call.id, argv => ['cage', ...argv]) }) })
+    await results(test, ['shell', {}, 'same'], ['server', {}])
+    confines = false
+    await results(test, ['shell', {}, 'same'])
+    expect(seen).toEqual([['shell', 0, ['cage', 'ls', 'shell']], ['server', 1, ['cage', 'ls', 'server']], ['shell', 1, ['ls', 'shell']]])
   })
 })
 

@@ -11,7 +11,7 @@ const load = (name: string) => import(join(root, [`plugins/${name}.ts`, `plugins
 
 describe('the shipped config', () => {
   it('names the plugins in the order that is policy', () => {
-    expect(rows.map(({ name }) => name)).toEqual(['hook-log', 'audit', 'permission', 'guard-secrets', 'normalize-arguments', 'tool-errors', 'large-output', 'truncate', 'stats', 'time-context', 'retry', 'tool-fs', 'tool-bash', 'model-openai', 'model-offline'])
+    expect(rows.map(({ name }) => name)).toEqual(['hook-log', 'audit', 'permission', 'guard-secrets', 'sandbox', 'normalize-arguments', 'tool-errors', 'large-output', 'truncate', 'stats', 'time-context', 'retry', 'tool-fs', 'tool-bash', 'model-openai', 'model-offline'])
     expect(rows.filter(({ required }) => required).map(({ name }) => name)).toEqual(['permission', 'guard-secrets'])
   })
   it.each(rows.map(({ name }) => name))('finds %s, whose export says the same name and takes an empty config', async name => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ToolRun } from 'harnessx'
+import { stopTool } from '../../plugins/tool-bash/stop.js'
 import { bashTool, type BashConfig } from '../../plugins/tool-bash/bash.js'
 import { commandEnvironment } from '../../plugins/tool-bash/environment.js'
 import { Config } from '../../plugins/tool-bash/index.js'
@@ -28,7 +29,7 @@ async function bash(args: { command: string; timeout?: number; background?: bool
     session: { id: given.session ?? 's1', cwd: given.cwd ?? dir, depth: 0, messages: [] },
     turn: 1, step: 0, callId: 'call_1', signal: given.signal ?? new AbortController().signal,
     get outputDir() { mkdirSync(join(dir, 'out'), { recursive: true }); return join(dir, 'out') },
-    progress: given.progress ?? (() => {}),
+    launch: argv => argv, progress: given.progress ?? (() => {}),
   }
   const tool = bashTool(jobs, given.shell ?? '/bin/bash', { ...Config.parse({}), ...given.config })
   const result = await tool.execute(args as never, run)
@@ -93,7 +94,7 @@ describe('what the model reads', () => {
     expect(existsSync(join(dir, 'out'))).toBe(false)
   })
   it('goes on when the file can not be written, and says so', async () => {
-    const run = { session: { id: 's1', cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c', signal: new AbortController().signal, outputDir: join(dir, 'missing'), progress: () => {} }
+    const run = { session: { id: 's1', cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c', signal: new AbortController().signal, outputDir: join(dir, 'missing'), launch: (argv: readonly string[]) => argv, progress: () => {} }
     const result = await bashTool(jobs, '/bin/bash', { ...Config.parse({}), maxCharacters: 1000 }).execute({ command: 'seq 1 10000; echo last' } as never, run)
     expect(result).toMatchObject({ isError: false })
     expect((result as { content: string }).content).toMatch(/could not be kept in a file: ENOENT[^]*last\n\[exit code 0\]$/)
@@ -195,7 +196,7 @@ describe('what goes on in the background', () => {
   })
   it('starts a command in the background, with its output and its end in a file', async () => {
     const { content } = await bash({ command: 'echo up; sleep 1; echo bye; exit 4', background: true })
-    expect(content).toMatch(/^\[started in the background: pid \d+\. .*kill -- -\d+\]$/)
+    expect(content).toMatch(/^\[started in the background: pid \d+\. .*stop_command with this pid\]$/)
     const file = fileNamed(content)
     await until(() => readFileSync(file, 'utf8').endsWith('[exit code 4]\n'))
     expect(readFileSync(file, 'utf8')).toBe('up\nbye\n\n[exit code 4]\n')
@@ -210,9 +211,13 @@ describe('what goes on in the background', () => {
     await until(() => readFileSync(fileNamed(content), 'utf8').includes('timed out after 0.5 s'))
     expect(alive(pidIn('pid'))).toBe(false)
   })
-  it('is stopped with the command that its own message names', async () => {
-    const { content } = await bash({ command: 'echo $$ > pid; sleep 300', background: true })
-    await bash({ command: /kill -- -\d+/.exec(content)![0] })
+  it('is stopped by its pid, with what it started, and by no other session', async () => {
+    const { content } = await bash({ command: 'sleep 300 & echo $! > pid; wait', background: true })
+    await until(() => existsSync(join(dir, 'pid')) && pidIn('pid') > 0)
+    const pid = Number(/pid (\d+)/.exec(content)![1])
+    const stop = (session: string) => stopTool(jobs).execute({ pid } as never, { session: { id: session, cwd: dir, depth: 0, messages: [] } } as never)
+    await expect(stop('s2')).rejects.toThrow(`no background command of this session has the pid ${pid}; none runs`)
+    expect(await stop('s1')).toBe('stopped')
     await until(() => !alive(pidIn('pid')))
   })
   it('refuses more background commands than a session may have', async () => {

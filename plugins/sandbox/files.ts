@@ -1,0 +1,28 @@
+/** What the sandbox asks the file system, and nothing else does: what stands at a path, what a small file says. Never throws. */
+import { accessSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
+
+export type Kind = 'folder' | 'file' | 'link'
+/** Undefined when nothing is there. */
+export type Look = (path: string) => Kind | undefined
+
+export function look(path: string): Kind | undefined {
+  try {
+    const stat = lstatSync(path)
+    return stat.isSymbolicLink() ? 'link' : stat.isDirectory() ? 'folder' : 'file'
+  } catch { return undefined }                                // missing, or not ours to see: for a sandbox the same
+}
+export const textOf = (file: string): string | undefined => attempt(() => readFileSync(file, 'utf8'))
+export const linkOf = (path: string): string | undefined => attempt(() => readlinkSync(path))
+export const realOf = (path: string): string | undefined => attempt(() => realpathSync(path))
+export const namesIn = (folder: string): readonly string[] => attempt(() => readdirSync(folder)) ?? []
+
+/** By its path, or by its name in an absolute folder of PATH. */
+export function findProgram(program: string, path: string): string | undefined {
+  const places = isAbsolute(program) ? [program] : path.split(':').filter(isAbsolute).map(folder => join(folder, program))
+  return places.find(file => attempt(() => { accessSync(file, constants.X_OK); return true }))
+}
+
+function attempt<T>(ask: () => T): T | undefined {
+  try { return ask() } catch { return undefined }             // as above
+}
