@@ -32,7 +32,7 @@ export async function judgeCommand(source: string, policy: Policy, where: Where)
   const { commands, unclear } = readCommand(source)
   const judged = [...await Promise.all(commands.map(command => judgeSimple(command, policy, where))), ...unclear.map((reason): Judgement => ({ kind: 'ask', reason }))]
   const outside = judged.flatMap(one => one.outside ?? [])
-  const judgement = strictest(judged)
+  const { outside: _ofOne, ...judgement } = strictest(judged)
   return judgement.kind === 'ask' && outside.length > 0 ? { ...judgement, outside } : judgement
 }
 

@@ -14,8 +14,8 @@ describe('tools', () => {
     await plugin('a', ctx => { ctx.tools.register(tool({ name: 'zod', parameters: z.object({ path: z.string().describe('where'), depth: z.number().default(3) }), readOnly: true })) })
     await plugin('b', ctx => { ctx.tools.register(tool({ name: 'json' })) })
     expect(agent.tools.list()).toEqual([
-      { name: 'zod', plugin: 'a', description: 'looks', readOnly: true, parameters: { type: 'object', properties: { path: { type: 'string', description: 'where' }, depth: { type: 'number', default: 3 } }, required: ['path'] } },
-      { name: 'json', plugin: 'b', description: 'looks', readOnly: false, parameters: { type: 'object' } },
+      { name: 'zod', plugin: 'a', description: 'looks', readOnly: true, unconfined: false, parameters: { type: 'object', properties: { path: { type: 'string', description: 'where' }, depth: { type: 'number', default: 3 } }, required: ['path'] } },
+      { name: 'json', plugin: 'b', description: 'looks', readOnly: false, unconfined: false, parameters: { type: 'object' } },
     ])
   })
   it('leave the schema that a plugin wrote as it was', async () => {

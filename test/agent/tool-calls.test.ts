@@ -350,7 +350,7 @@ describe('a run of a tool', () => {
   it('counts as confined when all it does is done by programs, and a plugin confines those of the call', async () => {
     const test = await testAgent()
     const seen: unknown[] = []
-    const telling = (name: string, unconfined: Tool['unconfined']): Tool => ({ ...write, name, unconfined, execute: (_, run) => { seen.push([name, test.agent.tools.unconfined, run.launch(['ls', name])]); return 'x' } })
+    const telling = (name: string, unconfined: true | 'programs'): Tool => ({ ...write, name, unconfined, execute: (_, run) => { seen.push([name, test.agent.tools.unconfined, run.launch(['ls', name])]); return 'x' } })
     await test.tools(telling('shell', 'programs'), telling('server', true))
     let confines = true
     await test.plugin('cage', ctx => { ctx.on('agent/tool-use', ({ session, call }) => { if (confines) ctx.workspace.confine(session, call.id, argv => ['cage', ...argv]) }) })

@@ -77,7 +77,7 @@ describe('tool-bash on the host', () => {
     const host = await pluginHost([{ module: toolBash }])
     for (let i = 0; i < 5; i++) await host.reload('tool-bash', { module: toolBash })
     expect((await host.call('bash', { command: 'echo still here' })).read).toContain('still here')
-    expect(host.requests.at(-1)!.tools.map(tool => tool.name)).toEqual(['bash'])
+    expect(host.requests.at(-1)!.tools.map(tool => tool.name)).toEqual(['bash', 'stop_command'])
   })
   it.runIf(onLinux)('reports processes that an earlier host left behind, and lets them live', async () => {
     const left = spawn('sleep', ['300'], { env: { PATH: process.env['PATH'], HX_BASH: '4194304-1-dead.s1.1.' }, stdio: 'ignore' })
