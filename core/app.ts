@@ -63,8 +63,11 @@ export interface Status {
   readonly config: ConfigStatus
   readonly plugins: number
   readonly sessions: number
+  /** Turns that wait behind one of their session. */
+  readonly queued: number
   readonly rssBytes: number
   readonly heapBytes: number
+  /** Of the last minute or two. */
   readonly loopDelayP99Ms: number
   readonly reloads: number
 }
@@ -73,8 +76,10 @@ export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEve
   | { readonly type: 'config-applied'; readonly ms: number }
   | { readonly type: 'config-rejected'; readonly message: string; readonly place: Place | undefined }
 
-/** How often the event loop is looked at; rarely, since each look wakes the process. */
-const LOOP_SAMPLE_MS = 100
+/** Can it take prompts, and would they be kept? */
+export interface Readiness { readonly ready: boolean; readonly store: 'writable' | string; readonly config: ConfigStatus }
+/** How often the event loop is looked at; rarely, since each look wakes the process. After how long what was seen is old. */
+const LOOP_SAMPLE_MS = 100, LOOP_WINDOW_MS = 60_000
 /** A config that lacks a row which is in force may be half of one that is still being written: it has to stand still for this long. */
 const CONFIG_SETTLE_MS = 20
 /** How long a command of a plugin may take. */
@@ -93,6 +98,9 @@ export class App {
   readonly #listeners = new Set<(event: AppEvent) => void>()
   readonly #started = performance.now()
   readonly #loopDelay = monitorEventLoopDelay({ resolution: LOOP_SAMPLE_MS })
+  /** Of the window before this one. */
+  #loopDelayBefore = 0
+  #loopWindow: NodeJS.Timeout | undefined
   #config: ConfigInForce
   #rejected: string | undefined
   #watcher: Watcher | undefined
@@ -140,6 +148,10 @@ export class App {
     await this.#host.reconcile(this.#config.entries)
     if (!this.#options.watch) return
     this.#loopDelay.enable()
+    this.#loopWindow = setInterval(() => {
+      this.#loopDelayBefore = this.#loopDelayNow()
+      this.#loopDelay.reset()
+    }, LOOP_WINDOW_MS).unref()
     if (this.#config.config.reload.watch) await this.#watch()
   }
 
@@ -180,14 +192,21 @@ export class App {
   session(id: string): ReturnType<SessionStore['read']> { return this.#store.read(id) }
   status(): Status {
     const plugins = this.#host.list(), { rss, heapUsed } = process.memoryUsage()
-    const delay = this.#loopDelay.percentile(99) / 1e6 - LOOP_SAMPLE_MS         // a sample is the time between two looks
+    const lanes = this.#agent.agents.list()
     return {
       pid: process.pid, version: VERSION, uptimeMs: Math.round(performance.now() - this.#started),
-      config: { path: this.#options.located.file, state: this.#rejected === undefined ? 'in force' : 'rejected', problem: this.#rejected },
-      plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: this.#agent.agents.list().length,
-      rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: Math.max(0, Math.round(delay * 10) / 10) || 0,
+      config: this.#configStatus(),
+      plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: lanes.length, queued: lanes.reduce((all, { queued }) => all + queued, 0),
+      rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: Math.max(this.#loopDelayBefore, this.#loopDelayNow()),
       reloads: plugins.reduce((all, plugin) => all + plugin.reloads, 0),
     }
+  }
+  #configStatus(): ConfigStatus { return { path: this.#options.located.file, state: this.#rejected === undefined ? 'in force' : 'rejected', problem: this.#rejected } }
+  /** A sample is the time between two looks. */
+  #loopDelayNow(): number { return Math.max(0, Math.round((this.#loopDelay.percentile(99) / 1e6 - LOOP_SAMPLE_MS) * 10) / 10) || 0 }
+  async ready(): Promise<Readiness> {
+    const store = await this.#store.probe().then(() => 'writable', messageOf)
+    return { ready: store === 'writable' && !this.#stopping, store, config: this.#configStatus() }
   }
   /** Reads the config again; with ids, loads these entries anew although their files did not change. */
   async reload(ids: readonly string[] = []): Promise<ReloadReport> {
@@ -206,6 +225,7 @@ export class App {
   stop(): Promise<void> { return this.#stopping ??= this.#stop() }
   async #stop(): Promise<void> {
     this.#loopDelay.disable()
+    clearInterval(this.#loopWindow)
     await this.#watcher?.close()
     await this.#agent.stop(STOP_TURNS_MS)
     await this.#host.stop(STOP_PLUGINS_MS)

@@ -77,6 +77,8 @@ export interface SessionStore {
   read(id: string): Promise<{ readonly events: readonly SessionEvent[]; readonly problems: readonly SessionProblem[] }>
   /** Newest first. A file that can not be read is left out and told to the log. */
   list(): Promise<readonly SessionSummary[]>
+  /** Writes and syncs something, and takes it away again. `storage_failed` when sessions could not be kept now. */
+  probe(): Promise<void>
   /** A folder for what belongs to the session but is no event: full outputs. Made on first use. */
   outputDir(id: string): string
   /** Where that folder is or would be, without making it. */

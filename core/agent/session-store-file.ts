@@ -29,6 +29,8 @@ export interface FileStoreOptions {
 
 /** How many files are read in one go before others get their turn. */
 const LIST_BATCH = 50
+/** As much as a record of a turn has. */
+const PROBE_BYTES = 4096
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 
 export class FileSessionStore implements SessionStore {
@@ -36,6 +38,7 @@ export class FileSessionStore implements SessionStore {
   readonly #options: { readonly durability: Durability; readonly disk: Disk; readonly now: () => Date }
   readonly #report: (message: string) => void
   readonly #told = new Set<string>()
+  #probes = 0
 
   constructor({ folder, durability = 'commit', report = () => {}, disk: calls = disk, now = () => new Date() }: FileStoreOptions) {
     this.#folder = folder
@@ -107,6 +110,20 @@ export class FileSessionStore implements SessionStore {
       if (summary) found.push(summary)
     }
     return newestFirst(found)
+  }
+
+  async probe(): Promise<void> {
+    this.#makeFolder()
+    const file = join(this.#folder, `.probe-${process.pid}-${++this.#probes}`)
+    try {
+      const fd = openSync(file, O_RDWR | O_CREAT | O_EXCL, 0o600)
+      try {
+        writeAll(this.#options.disk, fd, Buffer.alloc(PROBE_BYTES, '.'), 0)
+        await this.#options.disk.sync(fd)
+      } finally { closeSync(fd) }
+    } catch (error) {
+      throw asStorage(error, `sessions can not be written to "${this.#folder}"`)
+    } finally { rmSync(file, { force: true }) }
   }
 
   outputDir(id: string): string {

@@ -43,6 +43,7 @@ export class MemorySessionStore implements SessionStore {
   async list(): Promise<readonly SessionSummary[]> {
     return newestFirst([...this.#sessions.values()].map(({ events }) => summarize(events)!))
   }
+  async probe(): Promise<void> {}
   outputDir(id: string): string {
     const path = this.outputPath(id)
     makeFolder(path)

@@ -92,7 +92,7 @@ export function exitOf(result: RunResult): number {
 /** A session keeps its workspace; whoever stands elsewhere is told. */
 async function sessionOf(client: Client, given: string, io: Io): Promise<string> {
   const all = await client.sessions()
-  const id = sessionId(all, given), cwd = all.find(one => one.id === id)?.cwd
+  const id = await sessionId(all, given, one => client.session(one)), cwd = all.find(one => one.id === id)?.cwd
   if (cwd !== undefined && cwd !== io.cwd) io.note(`hx: session ${id} works in ${printable(cwd)}`)
   return id
 }

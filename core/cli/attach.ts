@@ -12,7 +12,7 @@ export async function attach(io: Io, given: string, options: { after?: number; f
   if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so no turn runs; what was said is in: hx sessions show ID')
   const signals = onSignals()
   try {
-    const session = sessionId(await daemon.sessions(), given)
+    const session = await sessionId(await daemon.sessions(), given, id => daemon.session(id))
     const handle = await daemon.attach(session, { after: options.after ?? 'turn', forever: options.follow }, io.interactive ? terminalApprover(io) : undefined)
     const left = new Promise<number>(resolve => { signals.first = () => { resolve(signals.code!) } })
     const code = await Promise.race([left, (io.json ? printLines(handle, io) : printText(handle, io, true)).then(exitOf)])

@@ -6,6 +6,7 @@ import type { ApprovalAnswer, Approver, CommandsService, HookInfo, ModelInfo, Ru
 import type { SessionEvent, SessionProblem, SessionSummary } from '../agent/session-events.js'
 import type { CommandOrder, CommandOutcome, RunOrder, Status } from '../app.js'
 import type { Ask } from '../daemon/asks.js'
+import type { DaemonStatus } from '../daemon/server.js'
 import type { KeyDigests } from '../daemon/key-digest.js'
 import type { PluginInfo, ReloadReport } from '../loader/host.js'
 
@@ -50,6 +51,7 @@ export interface DaemonClient extends Client {
   /** The last turn of a session from its begin, or all lines behind a `seq`, then what happens; to the end of its turns, or for ever. */
   attach(session: string, from: { readonly after: number | 'turn'; readonly forever?: boolean | undefined }, approver?: Approver): Promise<RunHandle>
   abort(session: string, reason: string): Promise<boolean>
+  status(): Promise<DaemonStatus>
   /** Digests of the model keys that it uses. */
   keys(): Promise<KeyDigests>
   archive(session: string): Promise<void>

@@ -31,7 +31,7 @@ export async function foreground(io: Io, found: Found): Promise<number | undefin
   const broken = new Promise<never>((_, reject) => { fatal = reject })
   broken.catch(() => {})                                     // it may break before anybody waits for it
   try {
-    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: !alone }, async crashed => {
+    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: !alone }, say, async crashed => {
       makeFolder(found.places.logs)
       closeLog = keepLog(log, { file: logFile(found), least: level, alone })
       if (crashed) say.warn(`the daemon before this one (pid ${crashed.pid}, version ${crashed.version}) ended without being stopped`, { said: lastWords(found) })

@@ -21,7 +21,7 @@ export async function list(io: Io): Promise<number> {
 
 export async function show(io: Io, id: string): Promise<number> {
   const sessions = await sessionStore(io)
-  const { events, problems } = await sessions.read(sessionId(await sessions.list(), id))
+  const { events, problems } = await sessions.read(await ofStore(sessions, id))
   if (io.json) for (const event of events) io.line(event)
   else io.say(events.flatMap(event => readable(event, io.paint)).join('\n'))
   for (const problem of problems) io.note(`line ${problem.line}: ${problem.message}`)
@@ -29,7 +29,7 @@ export async function show(io: Io, id: string): Promise<number> {
 }
 
 export async function archive(io: Io, given: string): Promise<number> {
-  const store = await sessionStore(io), session = sessionId(await store.list(), given)
+  const store = await sessionStore(io), session = await ofStore(store, given)
   const daemon = await runningDaemon(io)
   if (daemon) await daemon.archive(session).finally(() => daemon.close())
   else await archiveAlone(store, session)
@@ -44,7 +44,7 @@ async function archiveAlone(store: SessionStore, session: string): Promise<void>
 }
 
 export async function fork(io: Io, given: string, options: { at?: number }): Promise<number> {
-  const store = await sessionStore(io), from = sessionId(await store.list(), given)
+  const store = await sessionStore(io), from = await ofStore(store, given)
   const at = options.at ?? (await store.read(from)).events.at(-1)!.seq
   const session = await forkSession(store, from, at)
   if (io.json) io.line({ session, from, at })
@@ -56,7 +56,7 @@ export async function fork(io: Io, given: string, options: { at?: number }): Pro
 }
 
 export async function exportTo(io: Io, given: string, options: { format: 'jsonl' | 'markdown'; output?: string }): Promise<number> {
-  const store = await sessionStore(io), session = sessionId(await store.list(), given)
+  const store = await sessionStore(io), session = await ofStore(store, given)
   const { events, problems } = await store.read(session)
   for (const problem of problems) io.note(`line ${problem.line} is left out: ${problem.message}`)
   const text = options.format === 'markdown' ? markdown(events) : events.map(event => `${JSON.stringify(event)}\n`).join('')
@@ -73,7 +73,7 @@ export async function abort(io: Io, given: string): Promise<number> {
   const daemon = await runningDaemon(io)
   if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so no turn runs in it')
   try {
-    const session = sessionId(await daemon.sessions(), given), aborted = await daemon.abort(session, 'stopped by hx sessions abort')
+    const session = await sessionId(await daemon.sessions(), given, id => daemon.session(id)), aborted = await daemon.abort(session, 'stopped by hx sessions abort')
     return done(io, { session, aborted }, aborted ? `the turn of session ${session} is stopped` : `no turn of session ${session} runs`)
   } finally { await daemon.close() }
 }
@@ -84,14 +84,17 @@ function done(io: Io, line: object, said: string): number {
   return 0
 }
 
-/** The id itself, or the only session whose id begins with it. */
-export function sessionId(all: readonly SessionSummary[], given: string): string {
+/** The id itself, or the only session whose id begins with it. A session that no list shows is asked for by its id: `read` says what is wrong with it. */
+export async function sessionId(all: readonly SessionSummary[], given: string, read: (id: string) => Promise<unknown>): Promise<string> {
   const found = all.some(one => one.id === given) ? [{ id: given }] : given === '' ? [] : all.filter(one => one.id.startsWith(given))
   if (found.length === 1) return found[0]!.id
-  throw new HarnessError('session_missing', found.length === 0
-    ? `there is no session "${given}"; see "hx sessions"`
-    : `"${given}" fits ${found.length} sessions (${found.slice(0, 3).map(one => one.id).join(', ')}${found.length > 3 ? ', …' : ''}); give more of the id`)
+  if (found.length === 0) {
+    await read(given)
+    return given
+  }
+  throw new HarnessError('session_missing', `"${given}" fits ${found.length} sessions (${found.slice(0, 3).map(one => one.id).join(', ')}${found.length > 3 ? ', …' : ''}); give more of the id`)
 }
+const ofStore = async (store: SessionStore, given: string): Promise<string> => sessionId(await store.list(), given, id => store.read(id))
 
 const costly = ({ cost }: { readonly cost?: number | undefined }): string => cost === undefined ? '' : ` · ${dollars(cost)}`
 /** The lines of one event, for a person; nothing for what only the machine needs. */

@@ -50,7 +50,7 @@ class SocketClient implements DaemonClient {
   readonly #token: string
   constructor(socket: string, token: string) { this.#socket = socket; this.#token = token }
 
-  async status(limit?: AbortSignal) { return this.#get<Awaited<ReturnType<Client['status']>>>(ROUTES.status, limit) }
+  async status(limit?: AbortSignal) { return this.#get<Awaited<ReturnType<DaemonClient['status']>>>(ROUTES.status, limit) }
   async keys() { return this.#get<KeyDigests>(ROUTES.keys) }
   async plugins() { return (await this.#get<{ plugins: Awaited<ReturnType<Client['plugins']>> }>(ROUTES.plugins)).plugins }
   async hooks() { return (await this.#get<{ hooks: Awaited<ReturnType<Client['hooks']>> }>(ROUTES.hooks)).hooks }

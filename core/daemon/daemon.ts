@@ -7,10 +7,12 @@ import type { Server as HttpServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
+import type { Logger } from '../kernel/log.js'
 import type { App } from '../app.js'
 import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
-import { clearMark, readMark, writeMark, type RunMark } from './run-mark.js'
+import { clearMark, readMark, recentStrikes, writeMark, type RunMark } from './run-mark.js'
 import { listen, listenTcp, routes } from './server.js'
+import { TcpDoor } from './tcp-door.js'
 import { VERSION } from '../version.js'
 
 /** A client that looks whether the lock is free has it for a moment. */
@@ -24,16 +26,16 @@ export interface Daemon {
 }
 
 /** Starts the daemon of `endpoint`; `daemon_running` when another process has its lock. `startApp` is told of the one before, when that was not stopped. */
-export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust' | 'foreground'>, startApp: (crashed: RunMark | undefined) => Promise<App>): Promise<Daemon> {
+export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust' | 'foreground'>, log: Logger, startApp: (crashed: RunMark | undefined) => Promise<App>): Promise<Daemon> {
   await securedFolder(endpoint)
   const lock = await acquireLock(endpoint.lock) ?? await sleep(LOOKED_MS).then(() => acquireLock(endpoint.lock))
   if (!lock) throw new HarnessError('daemon_running', 'a daemon already runs for this config; see "hx status"')
-  const servers: HttpServer[] = []
-  let app: App | undefined
+  let app: App | undefined, socket: HttpServer | undefined, door: TcpDoor | undefined
+  const servers = () => [socket, door?.server].filter(server => server !== undefined)
   const stop = async () => {
-    const closed = servers.map(server => new Promise<void>(done => { server.close(() => { done() }) }))
+    const closed = servers().map(server => new Promise<void>(done => { server.close(() => { done() }) }))
     await app?.stop()
-    for (const server of servers) server.closeAllConnections()
+    for (const server of servers()) server.closeAllConnections()
     await Promise.all(closed)
     await Promise.all([rm(endpoint.socket, { force: true }), rm(endpoint.token, { force: true }), clearMark(endpoint)])
     await lock.release()
@@ -43,9 +45,11 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   try {
     app = await startApp(await readMark(endpoint))
     await rm(endpoint.socket, { force: true })
-    const http = routes(app, await writeToken(endpoint), ask)
-    servers.push(await listen(http, endpoint.socket))
-    if (app.tcp) servers.push(await listenTcp(http, app.tcp))
+    const host = app, http = routes(host, await writeToken(endpoint), ask, async () => ({ connections: await connections(servers()), restarts: (await recentStrikes(endpoint)).length, tcp: door?.state }))
+    socket = await listen(http, endpoint.socket)
+    door = new TcpDoor(where => listenTcp(http, where), log)
+    await door.open(host.tcp)
+    host.on(({ type }) => { if (type === 'config-applied') void door!.follow(host.tcp) })
     await writeMark(endpoint, { pid: process.pid, version: VERSION, ...how })
   } catch (error) {
     await stop()
@@ -54,3 +58,6 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   let stopping: Promise<void> | undefined
   return { endpoint, asked, stop: () => stopping ??= stop() }
 }
+
+const connections = async (servers: readonly HttpServer[]): Promise<number> =>
+  (await Promise.all(servers.map(server => new Promise<number>(resolve => { server.getConnections((error, count) => { resolve(error ? 0 : count) }) })))).reduce((all, count) => all + count, 0)

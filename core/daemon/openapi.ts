@@ -16,6 +16,7 @@ interface Operation {
 }
 export const OPERATIONS: readonly Operation[] = [
   { method: 'get', route: 'live', summary: 'Is the process there? The one route without a token.', answer: 'nothing (204)' },
+  { method: 'get', route: 'ready', summary: 'Does it take prompts, and can it keep them? 503 when not.', answer: '{ready, store, config}' },
   { method: 'get', route: 'openapi', summary: 'This document.', answer: 'OpenAPI 3.1' },
   { method: 'get', route: 'status', summary: 'How the daemon is.', answer: 'what "hx status --json" prints' },
   { method: 'get', route: 'keys', summary: 'Salted digests of the model keys in use.', answer: '{salt, keys}' },

@@ -12,7 +12,8 @@ export const MAX_TURNS = 1024, MAX_CONNECTIONS = 2048
 export const MAX_BODY_BYTES = 1024 * 1024
 
 export const ROUTES = {
-  live: '/v1/live',
+  live: '/healthz',
+  ready: '/readyz',
   openapi: '/v1/openapi.json',
   status: '/v1/status',
   keys: '/v1/keys',

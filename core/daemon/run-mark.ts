@@ -25,9 +25,12 @@ export const readMark = ({ mark }: Endpoint): Promise<RunMark | undefined> => re
 export async function clearMark({ mark, strikes }: Endpoint): Promise<void> {
   await Promise.all([mark, strikes].map(file => rm(file, { force: true })))
 }
+/** When crashed ones were started again, of late. */
+export const recentStrikes = async ({ strikes }: Endpoint, now: number = Date.now()): Promise<readonly number[]> =>
+  (await readJson(strikes, z.array(z.number())) ?? []).filter(at => at <= now && now - at < STRIKES_MS)
 /** Counts a start after a crash. False when there were too many of late. */
-export async function strike({ strikes }: Endpoint, now: number = Date.now()): Promise<boolean> {
-  const recent = (await readJson(strikes, z.array(z.number())) ?? []).filter(at => at <= now && now - at < STRIKES_MS)
+export async function strike(endpoint: Endpoint, now: number = Date.now()): Promise<boolean> {
+  const recent = await recentStrikes(endpoint, now), { strikes } = endpoint
   if (recent.length >= MAX_STRIKES) return false
   await writeFile(strikes, JSON.stringify([...recent, now]), { mode: 0o600 })
   return true

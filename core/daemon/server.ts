@@ -11,7 +11,7 @@ import { Hono, type Context as RouteContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import type { ApprovalAnswer } from '../agent/services.js'
-import type { App } from '../app.js'
+import type { App, Status } from '../app.js'
 import { HarnessError, messageOf } from '../errors.js'
 import { VERSION } from '../version.js'
 import { Asks } from './asks.js'
@@ -27,8 +27,20 @@ const LOOK_MS = 50
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
+/** What a daemon is beside its app. */
+export interface DaemonFacts {
+  /** Open connections, this client's too. */
+  readonly connections: number
+  /** How often it was started again after a crash of late. */
+  readonly restarts: number
+  /** Where it listens beside its socket, and what became of the last change of that. */
+  readonly tcp?: string | undefined
+}
+/** `asks` wait for a person. */
+export interface DaemonStatus extends Status, DaemonFacts { readonly asks: number }
+
 /** `stop` is called when a client asks for the end of the daemon. */
-export function routes(app: App, token: string, stop: () => void): Hono {
+export function routes(app: App, token: string, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 })): Hono {
   const http = new Hono()
   const expected = digest(`Bearer ${token}`)
   const asks = new Asks()
@@ -53,7 +65,11 @@ export function routes(app: App, token: string, stop: () => void): Hono {
   http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
 
   http.get(ROUTES.openapi, context => context.json(openApi()))
-  http.get(ROUTES.status, context => context.json(app.status()))
+  http.get(ROUTES.status, async context => context.json({ ...app.status(), asks: asks.list().length, ...await facts() } satisfies DaemonStatus))
+  http.get(ROUTES.ready, async context => {
+    const answer = await app.ready()
+    return context.json({ ...answer, ready: answer.ready && !leaving }, answer.ready && !leaving ? 200 : 503)
+  })
   const salt = randomBytes(16).toString('base64url')
   http.get(ROUTES.keys, context => context.json(keyDigests(name => app.key(name), salt)))
   http.get(ROUTES.plugins, context => context.json({ plugins: app.plugins() }))
@@ -136,11 +152,7 @@ export async function listen(http: Hono, socket: string): Promise<HttpServer> {
   try { return await listening(http, { path: socket }) } finally { process.umask(before) }
 }
 /** Listens on a port of this machine. A page of a browser, or a name that leads here, gets nowhere; everybody else needs the token. */
-export async function listenTcp(http: Hono, { host, port }: NonNullable<App['tcp']>): Promise<HttpServer> {
-  try { return await listening(http, { host, port }) } catch (error) {
-    throw new HarnessError('config_invalid', `server.tcp: ${host} port ${port} can not be listened on (${messageOf(error)}); choose another, or leave server.tcp out`, { cause: error })
-  }
-}
+export const listenTcp = (http: Hono, { host, port }: NonNullable<App['tcp']>): Promise<HttpServer> => listening(http, { host, port })
 async function listening(http: Hono, where: ListenOptions): Promise<HttpServer> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 10_000, maxHeaderSize: 16 * 1024 }, getRequestListener(http.fetch, { overrideGlobalObjects: false }))
   server.maxConnections = MAX_CONNECTIONS

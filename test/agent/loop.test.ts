@@ -306,7 +306,7 @@ function failingAt(type: SessionEvent['type']): SessionStore {
       }
     } })
   }
-  return { create: async header => wrap(await memory.create(header)), open: async id => wrap(await memory.open(id)), read: id => memory.read(id), list: () => memory.list(), outputDir: id => memory.outputDir(id), outputPath: id => memory.outputPath(id) }
+  return { create: async header => wrap(await memory.create(header)), open: async id => wrap(await memory.open(id)), read: id => memory.read(id), list: () => memory.list(), probe: () => memory.probe(), outputDir: id => memory.outputDir(id), outputPath: id => memory.outputPath(id) }
 }
 
 describe('a log that can not be written', () => {

@@ -28,6 +28,10 @@ export function sessionStoreContract(name: string, make: () => StoreUnderTest): 
       return { id, writer }
     }
 
+    it('says that it can keep sessions, and keeps nothing of the question', async () => {
+      await Promise.all([store.probe(), store.probe()])
+      expect(await store.list()).toEqual([])
+    })
     it('begins each session with its header and numbers the events without gaps', async () => {
       const writer = await store.create({ ...header('s1'), parent: 'p', depth: 1, forkOf: { id: 'f', seq: 7 } })
       const first = writer.append(turnStart(1)), second = writer.append(says('hello'))

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -66,6 +66,26 @@ describe('the boundary of the daemon', () => {
     expect((await run(JSON.stringify({ prompt: 'hi', cwd: folder }), 'text/plain')).status).toBe(400)
     expect((await run(JSON.stringify({ prompt: 'x'.repeat(2_000_000), cwd: folder }))).status).toBe(413)
     expect((await ask({ path: '/v1/nothing' })).status).toBe(404)
+  })
+})
+
+describe('the health of a daemon', () => {
+  it('is told in one word to everybody, and to whoever has the token whether prompts would be kept', async () => {
+    const { ask, json, env } = await daemon()
+    expect(await ask({ path: '/healthz', headers: {} })).toMatchObject({ status: 204, body: '' })
+    expect((await ask({ path: '/readyz', headers: {} })).status).toBe(401)
+    expect(await json({ path: '/readyz' })).toMatchObject({ ready: true, store: 'writable', config: { state: 'in force' } })
+    const sessions = join(env['HX_HOME']!, 'state', 'sessions')
+    rmSync(sessions, { recursive: true, force: true })
+    writeFileSync(sessions, 'in the way')
+    const { status, body } = await ask({ path: '/readyz' })
+    expect([status, JSON.parse(body)]).toEqual([503, expect.objectContaining({ ready: false, store: expect.stringContaining('can not be used') as unknown })])
+    rmSync(sessions)
+    expect((await ask({ path: '/readyz' })).status).toBe(200)
+  })
+  it('has what waits and what is open', async () => {
+    const { json } = await daemon()
+    expect(await json({ path: ROUTES.status })).toMatchObject({ sessions: 0, queued: 0, asks: 0, connections: 1, restarts: 0, loopDelayP99Ms: expect.any(Number) as unknown })
   })
 })
 
@@ -155,6 +175,24 @@ describe('a daemon with server.tcp', () => {
     for (const host of ['localhost.evil.com', `localhost.evil.com:${port}`, `127.evil.com:${port}`, `0.0.0.0:${port}`, '127.0.0.1', 'localhost:1']) expect(await status({ host }), host).toBe(403)
     for (const origin of ['http://evil.com', 'null', `http://127.0.0.1:${port}`]) expect(await status({ host: `127.0.0.1:${port}`, origin }), origin).toBe(403)
     expect(await status({ host: `127.0.0.1:${port}`, [HEADERS.authorization]: 'Bearer wrong' })).toBe(401)
+  })
+  it('moves with an edit of the config, stays where it was when that can not be, and hx status says where it is', async () => {
+    const [first, second] = [await tcp(), await tcp()], taken = createServer()
+    await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => { taken.close() })
+    const one = await daemon({}, { 'harness.config.yaml': `server: { tcp: { port: ${first} } }\n${CONFIG}` })
+    const answers = (port: number) => new Promise<boolean>(resolve => { request({ host: '127.0.0.1', port, path: ROUTES.live, agent: false }, response => { resolve(response.resume().statusCode === 204) }).on('error', () => { resolve(false) }).end() })
+    const edit = (server: string) => { one.write('harness.config.yaml', `${server}\n${CONFIG}`) }
+    expect(await answers(first)).toBe(true)
+    edit(`server: { tcp: { port: ${second} } }`)
+    await until(async () => await answers(second) && !await answers(first))
+    edit(`server: { tcp: { port: ${(taken.address() as AddressInfo).port} } }`)
+    await until(async () => String((await one.json({ path: ROUTES.status }))['tcp']).includes('can not be listened on'))
+    expect(await answers(second)).toBe(true)
+    expect((await one.hx(['status'])).stdout).toContain(`tcp      127.0.0.1:${second}; server.tcp: 127.0.0.1 port`)
+    edit('server: {}')
+    await until(async () => !await answers(second))
+    expect((await one.json({ path: ROUTES.status }))['tcp']).toBeUndefined()
   })
   it('does not start when the port is taken, and says so', async () => {
     const other = createServer()

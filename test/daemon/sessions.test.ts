@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { daemon } from '../support/daemon.js'
 
@@ -28,6 +29,20 @@ describe('hx sessions', () => {
     await hx(['agent', '--session', fork.session, 'other'])
     expect(JSON.stringify(model.requests.at(-1)!.body.messages)).not.toContain('second')
     expect(await hx(['sessions', 'fork', session, '--at', '999'])).toMatchObject({ code: 2, stderr: expect.stringContaining('has no event 999') as unknown })
+  })
+  it('says of a damaged session that it is damaged, and of one that never was that there is none', async () => {
+    const { hx, env } = await daemon(['one'], FILES)
+    const session = (await hx(['agent', '--detach', 'hi'])).stdout.trim()
+    await hx(['attach', session])
+    await hx(['stop'])
+    writeFileSync(join(env['HX_HOME']!, 'state', 'sessions', `${session}.jsonl`), 'garbage\n')
+    for (const args of [['sessions', 'show'], ['sessions', 'export'], ['sessions', 'fork'], ['sessions', 'archive']]) {
+      const { code, stdout } = await hx([...args, session, '--json'])
+      expect([args, code, JSON.parse(stdout.trim().split('\n').at(-1)!)]).toEqual([args, 1, expect.objectContaining({ code: 'session_damaged' })])
+    }
+    expect(await hx(['agent', '--trust', '--session', session, 'more'])).toMatchObject({ code: 1, stderr: expect.stringContaining('its first line, which says what it is, is missing or damaged') as unknown })
+    expect(await hx(['sessions', 'show', 'nothing'])).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no session "nothing"') as unknown })
+    expect(await hx(['sessions', 'show', '../x'])).toMatchObject({ code: 2 })
   })
   it('exports log lines or a text to read, and writes over no file', async () => {
     const { hx, folder } = await daemon([{ toolCalls: [{ name: 'read_file', arguments: { path: 'note.txt' } }] }, 'it has a fence'], FILES)
