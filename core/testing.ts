@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { App, type AppEvent, type CommandOutcome } from './app.js'
 import { HarnessError } from './errors.js'
-import type { ApprovalAnswer, ApprovalRequest, HookInfo, RunEvent, RunInput, RunResult, ToolInfo } from './agent/services.js'
+import type { ApprovalAnswer, ApprovalRequest, CommandsService, HookInfo, RunEvent, RunInput, RunResult, ToolInfo } from './agent/services.js'
 import type { ModelRequest } from './agent/vocabulary.js'
 import type { Verdict } from './kernel/dispatch.js'
 import type { HookName, HookOf } from './kernel/hooks.js'
@@ -73,7 +73,7 @@ export interface TestHost extends AsyncDisposable {
   plugins(): readonly PluginInfo[]
   hooks(): readonly HookInfo[]
   tools(): readonly ToolInfo[]
-  commands(): ReturnType<App['commands']>
+  commands(): ReturnType<CommandsService['list']>
   /** Loads a plugin anew; with another module in place of the one of its row. */
   reload(id: string, module?: object): Promise<ReloadReport>
   /** Changes the rows, as an edit of the config file would. */
