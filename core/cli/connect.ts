@@ -1,14 +1,13 @@
 /**
  * Finds who answers a command: the running daemon of this config, or this process. The in-process host is loaded only when it is needed.
  */
-import { existsSync, realpathSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { AppOptions } from '../app.js'
 import type { Level } from '../kernel/log.js'
 import { endpointOf, type Endpoint } from '../daemon/endpoint.js'
 import { HarnessError } from '../errors.js'
 import { locate, shipped, type Located } from '../loader/locate.js'
-import { either, trustAll, trustFolders, type Trust } from '../loader/trust.js'
 import { places, type Places } from '../places.js'
 import type { SessionStore } from '../agent/session-events.js'
 import type { Client, DaemonClient, OwnClient } from './client.js'
@@ -24,14 +23,16 @@ export interface HostChanges {
   readonly safe?: boolean | undefined
   /** A host of this process follows edits, like a daemon. Another way to run it, not another host. */
   readonly watch?: boolean | undefined
+  /** A person who doesn't trust the folder's config gets the user's own layer, instead of a refusal. */
+  readonly orOwn?: boolean | undefined
 }
 export interface Found { readonly places: Places; readonly located: Located; readonly cwd: string; readonly endpoint: Endpoint }
 
 /** Looks at names only; reads no file of the folder. */
-export function find(io: Io, safe = false): Found {
+export function find(io: Io, safe = false, config = io.globals.config): Found {
   const { cwd } = io
   const here = places(io.env)
-  const located = safe ? shipped(here) : locate({ flag: io.globals.config, env: io.env, cwd, places: here })
+  const located = safe ? shipped(here) : locate({ flag: config, env: io.env, cwd, places: here })
   if (located.note !== undefined) io.note(io.paintNote('yellow', `hx: ${located.note}`))
   return { places: here, located, cwd, endpoint: endpointOf(here.run, realpathSync(located.file)) }
 }
@@ -41,8 +42,9 @@ export async function connect(io: Io, changes: HostChanges = {}): Promise<OwnCli
   const changed = (changes.plugins?.length ?? 0) + (changes.without?.length ?? 0) > 0 || changes.safe === true
   const daemon = changed ? undefined : await daemonOf(io, found) ?? await revived(io, found)
   if (daemon) return daemon
+  const options = await appOptions(io, found, { ...changes, orOwn: true })
   const [{ App }, { inProcess }] = await Promise.all([import('../app.js'), import('./in-process.js')])
-  return inProcess(await App.start({ ...await appOptions(io, found, changes), watch: changes.watch }))
+  return inProcess(await App.start({ ...options, watch: changes.watch }))
 }
 /** One that crashed left its mark; most starts find none, and don't load what brings a daemon up. */
 const revived = async (io: Io, found: Found): Promise<DaemonClient | undefined> =>
@@ -67,21 +69,13 @@ export async function daemonOf(io: Io, { endpoint }: Found, { anyVersion = false
   return connectDaemon(endpoint, { anyVersion, note: message => { io.note(io.paintNote('yellow', `hx: ${message}`)) } })
 }
 
-/** `least` is from which level on the host's log is shown here, without -q and -v; a warning when left out, and nothing where nobody looks. */
-export async function appOptions(io: Io, found: Found, changes: HostChanges = {}, least: (() => Level) | 'nothing' = () => 'warn'): Promise<AppOptions> {
-  const { Log } = await import('../kernel/log.js')
+/** Asks for trust first. `least` is from which level on the host's log is shown here, without -q and -v; a warning when left out, and nothing where nobody looks. */
+export async function appOptions(io: Io, asked: Found, changes: HostChanges = {}, least: (() => Level) | 'nothing' = () => 'warn'): Promise<AppOptions> {
+  const [{ Log }, { admit }] = await Promise.all([import('../kernel/log.js'), import('./admission.js')])
+  const { found, trust } = await admit(io, asked, changes)
   const log = new Log()
   if (least !== 'nothing') log.sink(io.logSink(least))
   const plugins = (changes.plugins ?? []).map(file => resolve(found.cwd, file))
   const fatal = (error: unknown) => { process.exit(io.fail(error)) }
-  return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust: trustOf(io, found, plugins), plugins, without: changes.without, fatal }
-}
-/** The installation's own files and the user's own folder are trusted, so is what the command names itself; the rest with --trust, for this run only. */
-function trustOf(io: Io, { places: { installation, config } }: Found, plugins: readonly string[]): Trust {
-  return io.globals.trust ? trustAll : either(trustFolders([installation.root, config]), trustNamed(plugins))
-}
-/** These plugins, what a link among them leads to, and the code beside them; no config and no .env. */
-function trustNamed(plugins: readonly string[]): Trust {
-  const { allows } = trustFolders(plugins.flatMap(file => [file, ...existsSync(file) ? [realpathSync(file)] : []].map(path => dirname(path))))
-  return { allows: request => request.kind === 'plugin' && allows(request) }
+  return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust, plugins, without: changes.without, fatal }
 }

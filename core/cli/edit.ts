@@ -4,18 +4,18 @@ import { editConfig, setEnabled as setEnabledEdit } from '../loader/config-edit.
 import { editable } from '../loader/locate.js'
 import { checkConfig } from '../loader/read-config.js'
 import { trustAll } from '../loader/trust.js'
-import { appOptions, find, runningDaemon } from './connect.js'
+import { admit } from './admission.js'
+import { daemonOf, find } from './connect.js'
 import type { Io } from './io.js'
 
 /** `changed` is false when the file said so already. */
 export async function setEnabled(io: Io, id: string, enabled: boolean): Promise<{ file: string; changed: boolean }> {
-  const found = find(io)
-  const { located, places, env, ...options } = await appOptions(io, found)
-  const daemon = await runningDaemon(io)
-  await daemon?.close()
-  const trust = daemon ? trustAll : options.trust            // a daemon serves this config: it was trusted when that began
+  const found = find(io), { located, places } = found
   const file = editable(located)
-  const { config, problems } = checkConfig({ located, places, env, trust })
+  const daemon = await daemonOf(io, found)
+  await daemon?.close()
+  const trust = daemon ? trustAll : (await admit(io, found)).trust      // a daemon serves this config: it was trusted when that began
+  const { config, problems } = checkConfig({ located, places, env: io.env, trust })
   if (!config) {
     const [first] = problems
     throw new HarnessError('config_invalid', `${first?.message ?? 'the config can not be read'}; nothing was written`, { place: first })

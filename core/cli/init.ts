@@ -1,9 +1,13 @@
-/** `hx init`: writes a harness.config.yaml in the folder, with the shipped rows to switch and change. Never over one that is there. */
+/**
+ * `hx init`: writes a harness.config.yaml in the folder, with the shipped rows to switch and change. Never over one that is there.
+ * What it wrote is trusted, unless something stands there already that would run or be read with it.
+ */
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { HarnessError } from '../errors.js'
+import { TrustStore } from '../loader/trust-store.js'
 import { CONFIG_NAME } from '../places.js'
 import { find } from './connect.js'
 import type { Io } from './io.js'
@@ -18,9 +22,11 @@ export async function init(io: Io): Promise<number> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     throw new HarnessError('usage', `"${file}" is there already and stays as it is; edit it, or see "hx config check"`, { place: { file } })
   }
-  if (io.json) io.line({ file })
-  else io.say(`wrote ${file}\nnext: hx plugins --trust   (a folder's config runs its plugins, so commands want your --trust)
-      hx agent --trust "TASK"`)
+  const others = ['plugins', '.env'].filter(name => existsSync(join(cwd, name)))
+  const trusted = others.length === 0
+  if (trusted) await new TrustStore(places.trust).add(file)
+  if (io.json) io.line({ file, trusted })
+  else io.say(`wrote ${file}\nnext: ${trusted ? '' : `hx trust     (${others.join(' and ')} stood here before, so have a look at what runs)\n      `}hx plugins\n      hx agent "TASK"`)
   return 0
 }
 

@@ -43,7 +43,7 @@ const program = new Command('hx')
   .option('--config <file>', 'use this config file')
   .option('-C, --dir <dir>', 'work in this folder instead of the current one')
   .option('--json', 'print JSON, for programs')
-  .option('--trust', 'trust the folder\'s config and plugins, for this run only')
+  .option('--trust', 'trust the folder, for this run only')
   .option('-q, --quiet', 'errors of the host only; what plugins print is theirs')
   .option('-v, --verbose', 'everything the host logs')
   .showSuggestionAfterError()
@@ -124,6 +124,10 @@ const config = addCommand(program, 'config', 'the config file: check it, print i
 does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)
 does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors').option('--api', 'instead: OpenAPI of the daemon\'s socket, for programs'), async () => (await import('./config.js')).schema)
 
+does(addCommand(program, 'trust [path]', 'what a folder would run, and may it')
+  .option('--yes', 'don\'t ask')
+  .option('--list', 'what is trusted')
+  .option('--revoke', 'trust it no more'), async () => (await import('./trust.js')).trust)
 does(addCommand(program, 'init', 'write a harness.config.yaml here'), async () => (await import('./init.js')).init)
 
 

@@ -4,8 +4,8 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import writeFileAtomic from 'write-file-atomic'
 import { HarnessError } from '../errors.js'
-import { ask } from '../loader/trust.js'
-import { appOptions, find } from './connect.js'
+import { admit } from './admission.js'
+import { find } from './connect.js'
 import type { Io } from './io.js'
 
 export interface Unit {
@@ -23,8 +23,7 @@ export interface Unit {
 
 export async function install(io: Io, options: { print?: boolean }): Promise<number> {
   const found = find(io), { located, places } = found
-  const { trust } = await appOptions(io, found)
-  ask(trust, { kind: 'config', file: located.file })         // a unit without --trust would only fail later
+  await admit(io, found)                                     // a unit that may not read it would only fail later
   const environmentFile = join(places.config, 'daemon.env')
   const text = unitText({
     node: process.execPath, cli: process.argv[1]!, config: located.file, trust: io.globals.trust === true, environmentFile,

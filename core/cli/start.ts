@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { turnsAre } from '../daemon/protocol.js'
 import { clearMark, readMark } from '../daemon/run-mark.js'
 import { HarnessError } from '../errors.js'
+import { admit } from './admission.js'
 import { daemonOf, find, runningDaemon, type Found } from './connect.js'
 import type { Io } from './io.js'
 import { isFree, launch, LOOK_MS } from './launch.js'
@@ -24,6 +25,7 @@ export async function start(io: Io, options: { foreground?: boolean }): Promise<
 }
 
 async function background(io: Io, found: Found, trust = io.globals.trust === true): Promise<number> {
+  if (!trust) await admit(io, found)                         // here, where a person can be asked; the daemon finds the answer in the trust store
   if (await isFree(found.endpoint.lock)) await clearMark(found.endpoint)      // whoever says "start" forgets the crashes before
   const { daemon, pid } = await launch(io, found, trust)
   await daemon.close()

@@ -43,6 +43,10 @@ export function locate({ flag, env, cwd, places }: Search): Located {
 /** The config alone that the installation came with: `--safe`. */
 export const shipped = (places: Places): Located => ({ file: places.installation.config, layers: [places.installation.config], kind: 'shipped' })
 
+/** The user's own config, else the shipped one: what is left when the one of the folder is not trusted. */
+export const withoutProject = (places: Places): Located =>
+  isConfig(places.userConfig) ? { file: places.userConfig, layers: [places.userConfig], kind: 'user' } : shipped(places)
+
 /** The file that `enable`, `disable` and the like may edit. */
 export function editable(located: Located): string {
   if (located.kind === 'shipped') throw new HarnessError('config_missing', 'there is no harness.config.yaml here or above, only the shipped one, which stays as it is; make your own with "hx init"')

@@ -10,7 +10,7 @@ export interface Trust { allows(request: TrustRequest): boolean }
 /** Throws `untrusted` in one sentence. */
 export function ask(trust: Trust, request: TrustRequest): void {
   if (trust.allows(request)) return
-  throw new HarnessError('untrusted', `${request.kind === 'env' ? '.env file' : request.kind} "${request.file}" is not trusted, so nothing of it was read; run again with --trust to trust it for this run`, { place: { file: request.file } })
+  throw new HarnessError('untrusted', `${request.kind === 'env' ? '.env file' : request.kind} "${request.file}" is not trusted, so nothing of it was read; "hx trust" shows what it would run and asks, --trust trusts it for this run`, { place: { file: request.file } })
 }
 /** Everything under these folders: the installation's own files. */
 export const trustFolders = (folders: readonly string[]): Trust => ({ allows: ({ file }) => folders.some(folder => file === folder || file.startsWith(folder.endsWith('/') ? folder : `${folder}/`)) })
