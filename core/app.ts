@@ -27,6 +27,7 @@ import { readConfig, type ConfigInForce } from './loader/read-config.js'
 import type { Trust } from './loader/trust.js'
 import type { Watcher } from './loader/watcher.js'
 import type { Installation, Places } from './places.js'
+import { Routes } from './routes.js'
 import { VERSION } from './version.js'
 
 export interface AppOptions {
@@ -43,6 +44,8 @@ export interface AppOptions {
   readonly without?: readonly string[] | undefined
   /** Models of the embedder's own, before those of plugins. */
   readonly models?: readonly Model[] | undefined
+  /** A server stands before it, to which plugins may add routes. */
+  readonly serves?: boolean | undefined
   /** Follow edits of the config and of plugins, unless `reload.watch` says no. */
   readonly watch?: boolean | undefined
   /** The process is this host's own: what plugins throw or print outside of any call is contained, and this is told of an error that is no plugin's. */
@@ -93,6 +96,7 @@ export class App {
   readonly #store: SessionStore
   readonly #memory = new MemorySessionStore()
   readonly #agent: Agent
+  readonly #routes: Routes | undefined
   readonly #importer: ModuleImporter
   readonly #host: PluginHost
   readonly #listeners = new Set<(event: AppEvent) => void>()
@@ -133,6 +137,7 @@ export class App {
     })
     this.#agent = createAgent({ kernel: this.#kernel, store: this.#store, memoryStore: this.#memory, workspace, config: agentConfig(config), cwd })
     this.#kernel.service('keys', () => ({ get: name => this.#config.env[name] }))
+    this.#routes = options.serves ? new Routes(this.#kernel) : undefined
     this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log)
     this.#kernel.hooks.locate = raw => this.#importer.original(raw)
     this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => this.#config.config.reload.drainMs })
@@ -170,6 +175,8 @@ export class App {
   archive(session: string): Promise<void> { return this.#agent.agents.archive(session) }
   /** Where the daemon listens beside its socket. */
   get tcp(): ConfigInForce['config']['server']['tcp'] { return this.#config.config.server.tcp }
+  /** Answers a request by a route of a plugin; undefined when there is none. */
+  route(request: Request): Promise<Response> | undefined { return this.#routes?.handle(request) }
   /** A model key or another variable as plugins are given it. */
   key(name: string): string | undefined { return this.#config.env[name] }
   /** `log.level` of the config in force. */

@@ -35,7 +35,7 @@ export async function foreground(io: Io, found: Found): Promise<number | undefin
       makeFolder(found.places.logs)
       closeLog = keepLog(log, { file: logFile(found), least: level, alone })
       if (crashed) say.warn(`the daemon before this one (pid ${crashed.pid}, version ${crashed.version}) ended without being stopped`, { said: lastWords(found) })
-      return app = await App.start({ ...options, env, watch: true, fatal })
+      return app = await App.start({ ...options, env, serves: true, watch: true, fatal })
     })
     say.info(`the daemon of ${found.located.file} listens on ${found.endpoint.socket} (pid ${process.pid})`, { version: VERSION, node: process.version, trust: io.globals.trust === true })
     tellManager(io, say)

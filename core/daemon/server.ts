@@ -58,11 +58,15 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
     context.header(HEADERS.version, VERSION)
     context.header(HEADERS.protocol, String(PROTOCOL))
     if (!timingSafeEqual(digest(context.req.header(HEADERS.authorization) ?? ''), expected)) return refuse(context, 401, { code: 'usage', message: 'the token is missing or wrong' })
-    const spoken = context.req.header(HEADERS.protocol)
-    if (spoken !== String(PROTOCOL) && context.req.path !== ROUTES.stop) return refuse(context, 426, { code: 'protocol_mismatch', message: `daemon runs ${VERSION} and speaks protocol ${PROTOCOL}, hx speaks ${spoken ?? 'none'}; ${turnsAre(app.turns())} running; "hx restart" waits for them` })
     return next()
   })
   http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
+  http.use(async (context, next) => {
+    const spoken = context.req.header(HEADERS.protocol)
+    if (spoken === String(PROTOCOL) || context.req.path === ROUTES.stop) return next()
+    const answer = spoken === undefined ? app.route(context.req.raw) : undefined      // a client of something that a plugin serves
+    return answer ?? refuse(context, 426, { code: 'protocol_mismatch', message: `daemon runs ${VERSION} and speaks protocol ${PROTOCOL}, hx speaks ${spoken ?? 'none'}; ${turnsAre(app.turns())} running; "hx restart" waits for them` })
+  })
 
   http.get(ROUTES.openapi, context => context.json(openApi()))
   http.get(ROUTES.status, async context => context.json({ ...app.status(), asks: asks.list().length, ...await facts() } satisfies DaemonStatus))

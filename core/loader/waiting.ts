@@ -10,6 +10,9 @@ export interface Waiter {
   readonly provides: readonly string[]
 }
 
+/** Services of core that are not there in every process, and where they are. */
+const ELSEWHERE: Readonly<Record<string, string>> = { routes: 'which only a daemon has; start one with "hx start"' }
+
 /** One sentence for each entry that waits. */
 export function explain(entries: readonly Waiter[]): Map<string, string> {
   const waiting = entries.filter(entry => entry.state === 'waiting' && entry.missing.length > 0)
@@ -23,6 +26,7 @@ function sentence(entry: Waiter, entries: readonly Waiter[]): string {
   const providers = entries.filter(other => other.provides.includes(service))
   const provider = providers.find(other => other.state !== 'disabled') ?? providers[0]
   const waits = `plugin "${entry.id}" waits for service "${service}"`
+  if (!provider && ELSEWHERE[service] !== undefined) return `${waits}, ${ELSEWHERE[service]}`
   if (!provider) return `${waits}, which no enabled plugin provides; enable one, or drop it from inject`
   if (provider.state === 'disabled') return `${waits}, which no enabled plugin provides; enable "${provider.id}", or drop it from inject`
   if (provider.state === 'waiting') return `${waits} of plugin "${provider.id}", which waits itself`

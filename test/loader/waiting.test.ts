@@ -8,6 +8,9 @@ describe('the reason why an entry waits', () => {
   it('names a service that nobody provides, and what to do', () => {
     expect(reasons(waiter('notes', ['store']))).toEqual({ notes: 'plugin "notes" waits for service "store", which no enabled plugin provides; enable one, or drop it from inject' })
   })
+  it('says of a service that only a daemon has how to get one', () => {
+    expect(reasons(waiter('web', ['routes']))).toEqual({ web: 'plugin "web" waits for service "routes", which only a daemon has; start one with "hx start"' })
+  })
   it.each<[Waiter, string]>([
     [waiter('db', [], ['store'], 'disabled'), 'which no enabled plugin provides; enable "db", or drop it from inject'],
     [waiter('db', [], ['store'], 'failed'), 'of plugin "db", which is not running (failed)'],
