@@ -1,7 +1,7 @@
 /**
  * Finds who answers a command: the running daemon of this config, or this process. The in-process host is loaded only when it is needed.
  */
-import { realpathSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AppOptions } from '../app.js'
 import type { Level } from '../kernel/log.js'

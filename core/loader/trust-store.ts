@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { HarnessError } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
-import { makeFolder } from '../places.js'
+import { makeFolder } from '../kernel/folder.js'
 import type { Trust } from './trust.js'
 
 const Trusted = z.object({
