@@ -136,6 +136,8 @@ export class App {
       outputPath: session => this.#agent.agents.outputPath(session),
     })
     this.#agent = createAgent({ kernel: this.#kernel, store: this.#store, memoryStore: this.#memory, workspace, config: agentConfig(config), cwd })
+    const host = Object.freeze({ configFile: options.located.file, configDir: dirname(options.located.file), version: VERSION })
+    this.#kernel.service('host', () => host)
     this.#kernel.service('keys', () => ({ get: name => this.#config.env[name] }))
     this.#routes = options.serves ? new Routes(this.#kernel) : undefined
     this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log)

@@ -1,10 +1,12 @@
 /**
  * The agent on a kernel: makes the services, declares the hooks, hangs up core's own handler. The one place where the parts of this folder meet.
  */
+import { homedir } from 'node:os'
 import type { Handler } from '../kernel/hooks.js'
 import type { Kernel } from '../kernel/kernel.js'
 import { Agents } from './agents.js'
 import { Approvals } from './approvals.js'
+import { askModel } from './ask-model.js'
 import { Commands } from './commands.js'
 import { declareHooks } from './hook-rules.js'
 import { reject } from './hooks.js'
@@ -47,7 +49,7 @@ export function createAgent({ kernel, store, memoryStore, workspace, config = {}
 
   declareHooks(hooks)
   kernel.service('tools', scope => tools.view(scope))
-  kernel.service('models', scope => models.view(scope))
+  kernel.service('models', scope => ({ ...models.view(scope), ask: request => askModel({ ...ports, purseOf: session => agents.purseOf(session), cwd: cwd ?? homedir() }, scope, request) }))
   kernel.service('commands', scope => commands.view(scope))
   kernel.service('approvals', scope => approvals.view(scope))
   kernel.service('agents', () => agents)

@@ -96,6 +96,8 @@ export class Agents implements AgentsService {
       if (followers.size === 0 && this.#followers.get(session) === followers) this.#followers.delete(session)
     }
   }
+  /** What the turn of a session that runs spends from. */
+  purseOf(session: string): Purse | undefined { return this.#busy.get(session)?.purse }
   isBusy(session: string): boolean { return this.#busy.has(session) }
   /** Everything in the log of a session so far. */
   async read(session: string): Promise<readonly SessionEvent[]> {
@@ -149,7 +151,7 @@ export class Agents implements AgentsService {
       source: input.source ?? (parent ? { kind: 'agent', id: parent.session } : { kind: 'user' }),
       model: nameOf(this.#ports.models.pick(input.model ?? this.#ports.config().model)),
       mode: above ? stricter(above.mode, input.mode ?? above.mode) : mode,
-      purse: new Purse(parent && this.#busy.get(parent.session)?.purse),
+      purse: new Purse(parent && this.purseOf(parent.session)),
       approver: input.approver ?? above?.approver,                    // who is asked for the outer turn is asked for the inner one
     }
   }

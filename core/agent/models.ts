@@ -22,8 +22,8 @@ export class Models {
     })
   }
 
-  /** `ctx.models` of one plugin. */
-  view(scope: Scope): ModelsService {
+  /** `ctx.models` of one plugin, but for `ask`. */
+  view(scope: Scope): Omit<ModelsService, 'ask'> {
     return { register: model => this.#register(scope, model), list: () => this.list() }
   }
   list(): ModelInfo[] {

@@ -40,7 +40,7 @@ async function attempt(turn: Turn, { model, options, tools }: Draft, number: num
   turn.partial = ''
   turn.log({ type: 'request', ...turn.at, model: nameOf(choice), options, ...(tools.length < turn.session.tools.length && { tools: tools.map(tool => tool.name) }), attempt: number })
   const request = turn.session.request()
-  const streaming = models.use(choice.id, signal, (entry, owner) => stream(turn, entry, owner, request, number, signal))
+  const streaming = models.use(choice.id, signal, (entry, owner) => streamReply(entry, owner, request, signal, chunk => { pass(turn, chunk, number) }))
   if (!streaming) throw new ModelError('network', `model "${nameOf(choice)}" is gone: its plugin was unloaded`)
   const reply = await untilAborted(streaming, signal)
   if (reply.usage) {
@@ -50,7 +50,9 @@ async function attempt(turn: Turn, { model, options, tools }: Draft, number: num
   return reply
 }
 
-async function stream(turn: Turn, model: Model, owner: Owner, request: ModelRequest, attempt: number, act: AbortSignal): Promise<Reply> {
+type Piece = Exclude<ModelChunk, { kind: 'reply' }>
+/** The whole reply of one request; `pass` gets its pieces. `act` also aborts when a handler around the request has given up waiting. */
+export async function streamReply(model: Model, owner: Owner, request: ModelRequest, act: AbortSignal, pass: (chunk: Piece) => void = () => {}): Promise<Reply> {
   const { signal, unlink } = link(act, ownerSignal(owner))
   let chunks: AsyncIterator<ModelChunk> | undefined
   try {
@@ -59,7 +61,7 @@ async function stream(turn: Turn, model: Model, owner: Owner, request: ModelRequ
       const { done, value } = await untilAborted(chunks.next(), signal)
       if (done) throw new ModelError('protocol', `the stream of model "${model.id}" ended without a reply`)
       if (value?.kind === 'reply') return readReply(value.reply, `${model.id}/${request.model}`)
-      pass(turn, value, attempt)
+      pass(value)
     }
   } catch (error) {
     if (signal.aborted && !act.aborted) throw new ModelError('network', `model "${model.id}" was unloaded while it answered`, { cause: error })
@@ -71,7 +73,7 @@ async function stream(turn: Turn, model: Model, owner: Owner, request: ModelRequ
 }
 
 /** Hands a piece on: to whoever follows the run, and to the watchers. */
-function pass(turn: Turn, chunk: Exclude<ModelChunk, { kind: 'reply' }>, attempt: number): void {
+function pass(turn: Turn, chunk: Piece, attempt: number): void {
   if (typeof chunk?.text !== 'string') throw new ModelError('protocol', `a chunk of a stream is {kind, text} or {kind: 'reply', reply}, received ${show(chunk)}`)
   const { kind, text, callId } = chunk
   if (kind === 'text') turn.partial += text
@@ -82,7 +84,7 @@ function pass(turn: Turn, chunk: Exclude<ModelChunk, { kind: 'reply' }>, attempt
 }
 
 /** A reply as a model or a handler gave it, checked where the rest of the turn relies on it. */
-function readReply(reply: Reply, from: string): Reply {
+export function readReply(reply: Reply, from: string): Reply {
   const message: Partial<Message> | undefined = reply?.message
   const wrong = (what: string) => new ModelError('protocol', `the reply of "${from}" ${what}`)
   if (typeof message !== 'object' || message === null) throw wrong(`must be {message, finish}, received ${show(reply)}`)

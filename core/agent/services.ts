@@ -6,7 +6,7 @@ import type { Fire, HookInfo } from '../kernel/dispatch.js'
 import type { Disposer, HookKind, HookName } from '../kernel/hooks.js'
 import type { SessionEvent, SessionProblem, SessionSummary } from './session-events.js'
 import type { Delta } from './hooks.js'
-import type { FailureKind, Json, Mode, ModelRequest, Reply, SessionView, Source, Stats, ToolOutput, TurnReason, Usage } from './vocabulary.js'
+import type { FailureKind, Json, MessageInput, Mode, ModelRequest, Reply, RequestOptions, SessionView, Source, Stats, ToolOutput, TurnReason, Usage } from './vocabulary.js'
 
 // ---- tools
 /** What a tool gets beside its arguments. */
@@ -65,7 +65,26 @@ export interface Model {
   stream(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelChunk>
 }
 export interface ModelInfo { readonly id: string; readonly plugin: string; readonly ready: boolean; readonly reason?: string | undefined; readonly defaultModel?: string | undefined; readonly models: readonly string[] }
-export interface ModelsService { register(model: Model): Disposer; list(): readonly ModelInfo[] }
+/** One request of a plugin's own. */
+export interface ModelAsk {
+  /** A string is the user's; a system message goes first. No tools: what calls for some is a run of `ctx.agents`. */
+  readonly messages: readonly MessageInput[]
+  /** `<id>/<model>` or `<id>`. Left out: the model of the config. */
+  readonly model?: string | undefined
+  readonly options?: RequestOptions | undefined
+  /** For whose sake it is asked, from a payload or a run: its turn pays for it. */
+  readonly session?: SessionView | undefined
+  readonly signal?: AbortSignal | undefined
+}
+export interface ModelsService {
+  register(model: Model): Disposer
+  list(): readonly ModelInfo[]
+  /**
+   * Asks a model once, outside of any session: `agent/pre-request` and `agent/request` fire for it, with turn 0 and no tools, so retries, limits and policies hold. Nothing of it is logged:
+   * what comes of it goes into a decision or a result. Rejects with what failed it, and when the plugin has to let go.
+   */
+  ask(request: ModelAsk): Promise<Reply>
+}
 export type ModelErrorKind = 'rate_limit' | 'overloaded' | 'auth' | 'not_found' | 'context_length' | 'bad_request' | 'timeout' | 'network' | 'protocol' | 'truncated' | 'content_filter' | 'aborted'
 /** What a model plugin throws. `retryable` is its own judgement; `retryAfterMs` what the endpoint asked for; `partial` the text that had come. */
 export class ModelError extends Error {
@@ -87,6 +106,14 @@ export class ModelError extends Error {
 
 /** Keys and addresses of models by the name of their variable: the real environment over the `.env` beside a trusted config. Use `ctx.get('keys')`: in tests it may be absent. */
 export interface KeysService { get(name: string): string | undefined }
+
+/** Of the host itself. Use `ctx.get('host')` where a test may run without a config. */
+export interface HostService {
+  /** The config file in force, absolute, and its folder: what is beside it is as trusted as the config. */
+  readonly configFile: string
+  readonly configDir: string
+  readonly version: string
+}
 
 // ---- agents
 export type { Mode }
@@ -199,6 +226,7 @@ declare module '../kernel/hooks.js' {
     tools: ToolsService
     models: ModelsService
     keys: KeysService
+    host: HostService
     agents: AgentsService
     sessions: SessionsService
     approvals: ApprovalsService

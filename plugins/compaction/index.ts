@@ -3,7 +3,7 @@
  * The summary is logged with this plugin as its source, and the turns it replaces stay in the log.
  * Invariants: cut at borders of turns only, so calls keep their answers; one try a turn, and a failure costs the summary, never the turn.
  */
-import { duration, messageOf, send, textOf, z, type Context, type Message, type SessionView } from 'harnessx'
+import { duration, messageOf, textOf, z, type Context, type SessionView } from 'harnessx'
 import { cutOf, type Cut } from './cut.js'
 import { Meter, tokensOf } from './meter.js'
 import { SYSTEM, task } from './task.js'
@@ -30,10 +30,6 @@ export function apply(ctx: Context, config: Config) {
   const wanted = (ctx.state['wanted'] ??= new Map()) as Map<string, string>
   /** Turns in which there is nothing more to try. */
   const tried = new Map<string, number>()
-  /** Tasks that a model works on. */
-  const tasks = new Set<string>()
-  const isTask = (messages: readonly Message[]) => tasks.size > 0 && messages.some(message => tasks.has(textOf(message)))
-
   ctx.commands.register({
     name: 'compact', description: 'Replaces the conversation so far by a summary, before the next step; "/compact WORDS" says what to heed.',
     run: (args, { session }) => {
@@ -42,10 +38,10 @@ export function apply(ctx: Context, config: Config) {
     },
   })
 
-  ctx.on('agent/pre-step', async ({ session, turn, messages, signal }, next) => {
+  ctx.on('agent/pre-step', async ({ session, turn, signal }, next) => {
     const decision = await next()
     const focus = wanted.get(session.id)
-    if (decision.kind === 'reject' || decision.compact || tried.get(session.id) === turn || isTask(messages)) return
+    if (decision.kind === 'reject' || decision.compact || tried.get(session.id) === turn) return
     const size = meter.measure(session) + tokensOf(decision.messages)
     if (focus === undefined && size <= config.above) return
     tried.set(session.id, turn)
@@ -65,30 +61,22 @@ export function apply(ctx: Context, config: Config) {
     }
   }, { timeout: config.timeout + SLACK_MS, onError: 'pass' })
 
-  /** A model reads the old turns, in a session of its own without tools. */
+  /** A model reads the old turns, in a request of its own. */
   async function write(session: SessionView, { messages }: Cut, focus: string | undefined, signal: AbortSignal): Promise<string> {
-    const prompt = task(messages, focus, config.above * 3)                  // three characters of four: the task has to fit where the conversation did
-    tasks.add(prompt)
-    try {
-      const run = await ctx.agents.run({
-        prompt, ephemeral: true, maxSteps: 1, cwd: session.cwd, model: config.model ?? meter.modelOf(session.id),
-        source: { kind: 'plugin', id: ctx.id }, parent: { session: session.id, depth: session.depth },
-        signal: AbortSignal.any([signal, ctx.signal, AbortSignal.timeout(config.timeout)]),
-      })
-      const { reason, text, message } = await run.result
-      if (reason !== 'completed') throw new Error(message ?? `the turn ended ${reason}`)
-      if (text.trim() === '') throw new Error('the model wrote nothing')
-      return text.trim()
-    } finally { tasks.delete(prompt) }
+    const reply = await ctx.models.ask({
+      messages: [{ role: 'system', content: SYSTEM }, task(messages, focus, config.above * 3)],                 // three characters of four: the task has to fit where the conversation did
+      model: config.model ?? meter.modelOf(session.id), session, signal: AbortSignal.any([signal, AbortSignal.timeout(config.timeout)]),
+    })
+    const words = textOf(reply.message).trim()
+    if (reply.finish === 'length') throw new Error('the summary was cut at the length limit of the model')
+    if (words === '') throw new Error('the model wrote nothing')
+    return words
   }
-  ctx.on('agent/system-prompt', async ({ session }, next) => {
-    if (!isTask(session.messages)) return
-    await next()
-    return [{ id: ctx.id, text: SYSTEM }]
-  })
-  ctx.on('agent/pre-request', ({ session }) => { if (isTask(session.messages)) return send({ tools: [] }) })
 
-  ctx.on('agent/request', async ({ session, model }, next) => { meter.sent(session, model, (await next()).usage) })
+  ctx.on('agent/request', async ({ session, model, turn }, next) => {
+    const { usage } = await next()
+    if (turn > 0) meter.sent(session, model, usage)
+  })
   ctx.on('agent/session-start', async ({ session, source }) => {
     if (source !== 'new') meter.resumed(session, (await ctx.sessions.read(session.id)).events)
   })

@@ -22,7 +22,7 @@ export interface PluginHost extends Omit<TestHost, 'run' | 'reload' | 'folder' |
   call(name: string, args: object | string, more?: Partial<RunInput>): Promise<Ran & { readonly read: string }>
   /** What `/name args` says. */
   command(name: string, args: string, session: string): Promise<CommandAnswer | undefined>
-  /** Another version of a row. */
+  /** Another version of a row, or another config. */
   reload(id: string, row: Row): Promise<void>
   unload(id: string): Promise<void>
   /** What is registered, by whom: `hook id`, `tool id`. */
@@ -31,14 +31,19 @@ export interface PluginHost extends Omit<TestHost, 'run' | 'reload' | 'folder' |
 
 const USAGE = { inputTokens: 10, outputTokens: 5 }
 
-export async function pluginHost(rows: readonly Row[], options: { files?: Readonly<Record<string, string>> } = {}): Promise<PluginHost> {
+export async function pluginHost(rows: readonly Row[], options: { files?: Readonly<Record<string, string>>; protectedPaths?: (cwd: string) => readonly string[] } = {}): Promise<PluginHost> {
   let script: ScriptedTurn[] = []
-  let present = rows
+  let present: readonly PluginRow[] = rows
   const host = await createTestHost({ plugins: rows, ...options, replies: () => {
     const reply = script.shift() ?? 'the script is exhausted'
     return typeof reply === 'string' ? { text: reply, usage: USAGE } : { calls: reply, usage: USAGE }
   } })
   onTestFinished(() => host.close())
+  const idOf = (row: PluginRow) => row.id ?? row.name ?? (row.module as { name: string }).name
+  if (options.protectedPaths) {                                        // a host protects what its rows name, also of rows that are switched off
+    present = [...rows, ...options.protectedPaths(host.folder).map((from, place) => ({ name: `protected-${place}`, from, enabled: false }))]
+    await host.configure(present)
+  }
   const run: PluginHost['run'] = async (replies, more = {}) => {
     script.push(...replies, 'done')
     try { return await host.run(more.prompt ?? 'go', more) } finally { script = [] }
@@ -55,12 +60,13 @@ export async function pluginHost(rows: readonly Row[], options: { files?: Readon
       const { text, prompt } = await host.command(name, args, session)
       return prompt === undefined ? text : { prompt }
     },
-    reload: async (id, { module }) => {
-      const { failed } = await host.reload(id, module)
+    reload: async (id, row) => {
+      present = present.map(one => idOf(one) === id ? { ...one, ...row } : one)
+      const { failed } = row.config ? await host.configure(present) : await host.reload(id, row.module)
       if (failed.length > 0) throw new Error(failed.map(({ message }) => message).join('; '))
     },
     unload: async id => {
-      present = present.filter(row => (row.id ?? (row.module as { name: string }).name) !== id)
+      present = present.filter(row => idOf(row) !== id)
       await host.configure(present)
     },
     registered: () => [...host.hooks().flatMap(({ hook, handlers }) => handlers.map(({ plugin }) => `${hook} ${plugin}`)), ...host.tools().map(({ name, plugin }) => `${name} ${plugin}`), ...host.commands().map(({ name, plugin }) => `/${name} ${plugin}`)].sort(),
