@@ -6,6 +6,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { didYouMean, HarnessError, messageOf } from '../errors.js'
 import { VERSION } from '../version.js'
 import { Io, type Globals } from './io.js'
+import { KINDS } from './plugin-kinds.js'
 import { usageSentence } from './usage.js'
 
 type Work = (io: Io, ...args: any[]) => Promise<number>   // commander hands over whatever the command declared
@@ -103,6 +104,8 @@ does(addCommand(plugins, 'list', 'every entry of the config and its state'), asy
 does(addCommand(plugins, 'enable <id>', 'switch an entry on, in the config file'), async () => (await import('./plugins.js')).enable)
 does(addCommand(plugins, 'disable <id>', 'switch an entry off, in the config file'), async () => (await import('./plugins.js')).disable)
 does(addCommand(plugins, 'reload [id]', 'load a plugin anew in the daemon; without an id, read the config again'), async () => (await import('./plugins.js')).reload)
+does(addCommand(plugins, 'new <name>', 'write a plugin to begin with, its test, and its row; a running daemon takes it at once')
+  .addOption(new Option('--from <kind>', 'what it begins as').choices(KINDS).default('guard')), async () => (await import('./new-plugin.js')).create)
 does(addCommand(plugins, 'info <id>', 'one plugin: state, what it registered, what it waits for'), async () => (await import('./plugins.js')).info)
 
 does(addCommand(program, 'hooks', 'hooks and their handlers, in order, with figures'), async () => (await import('./lists.js')).hooks)

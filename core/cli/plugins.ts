@@ -2,7 +2,7 @@
 import { HarnessError, didYouMean } from '../errors.js'
 import type { PluginInfo } from '../loader/host.js'
 import type { Client } from './client.js'
-import { setEnabled } from './edit.js'
+import { setEnabled, taken } from './edit.js'
 import { runningDaemon, withClient } from './connect.js'
 import type { Io } from './io.js'
 import { counted, elapsed, oneLine, table, type Paint } from './terminal.js'
@@ -55,8 +55,7 @@ export const disable = (io: Io, id: string): Promise<number> => toggle(io, id, f
 
 async function toggle(io: Io, id: string, enabled: boolean): Promise<number> {
   const { file, changed } = await setEnabled(io, id, enabled)
-  const daemon = await runningDaemon(io)
-  const plugin = daemon && await daemon.reload().then(() => daemon.plugins()).then(all => all.find(one => one.id === id)).finally(() => daemon.close())
+  const { plugin } = await taken(io, id)
   const now = plugin ? `, now ${plugin.state}${plugin.reason ? `: ${plugin.reason}` : ''}` : ''
   if (io.json) io.line({ id, enabled, file, changed, ...(plugin && { state: plugin.state }) })
   else io.say(changed ? `"${id}" is ${enabled ? 'enabled' : 'disabled'} in ${file}${now}` : `"${id}" was ${enabled ? 'enabled' : 'disabled'} already in ${file}${now}`)
