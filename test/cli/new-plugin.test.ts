@@ -1,28 +1,37 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { linkHost } from '../../core/cli/link-host.js'
 import { KINDS } from '../../core/cli/plugin-kinds.js'
+import { TEMPLATES, testFile } from '../../core/cli/plugin-templates.js'
 import { place } from '../support/hx.js'
 
 const run = promisify(execFile)
 
 describe('hx plugins new', () => {
-  it('writes a plugin of each kind that loads, and a test of each that passes', async () => {
-    const { hx, folder, env } = place({ 'harness.config.yaml': '# mine\nplugins:\n  - audit   # first\n' })
+  it('begins with a plugin of any kind whose test passes', async () => {
+    const { folder, env, write } = place()
+    linkHost(folder, fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''))
     for (const kind of KINDS) {
-      const { code, stdout } = await hx(['plugins', 'new', `my-${kind}`, '--from', kind, '--trust'])
-      expect(code).toBe(0)
-      expect(stdout).toContain(`node --test plugins/my-${kind}.test.mjs`)
+      write(`plugins/my-${kind}.ts`, TEMPLATES[kind](`my-${kind}`).source)
+      write(`plugins/my-${kind}.test.mjs`, testFile(`my-${kind}`, kind, 'node'))
     }
-    expect(readFileSync(join(folder, 'harness.config.yaml'), 'utf8')).toBe(`# mine\nplugins:\n  - audit   # first\n${KINDS.map(kind => `  - my-${kind}\n`).join('')}`)
-    const { plugins } = JSON.parse((await hx(['plugins', '--trust', '--json'])).stdout) as { plugins: { id: string; state: string }[] }
-    expect(plugins.map(({ id, state }) => `${id} ${state}`)).toEqual(['audit active', ...KINDS.map(kind => `my-${kind} active`)])
     const { stdout } = await run(process.execPath, ['--test', 'plugins/'], { cwd: folder, env: { ...env, NODE_OPTIONS: '' } })
     expect(stdout).toContain(`# pass ${KINDS.length}`)
     expect(stdout).toContain('# fail 0')
   }, 60_000)
+  it('writes plugin, test and row, keeps the comments of the config, and says what to do next', async () => {
+    const { hx, folder } = place({ 'harness.config.yaml': '# mine\nplugins:\n  - audit   # first\n' })
+    const { code, stdout } = await hx(['plugins', 'new', 'my-tool', '--from', 'tool', '--trust'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('node --test plugins/my-tool.test.mjs')
+    expect(stdout).toContain('hx start')
+    expect(readFileSync(join(folder, 'harness.config.yaml'), 'utf8')).toBe('# mine\nplugins:\n  - audit   # first\n  - my-tool\n')
+    expect(readFileSync(join(folder, 'plugins/my-tool.ts'), 'utf8')).toBe(TEMPLATES.tool('my-tool').source)
+  })
   it('writes over nothing: a plugin of that file, row or shipped name is refused, and the config stays as it is', async () => {
     const config = 'plugins:\n  - { id: taken, name: audit }\n'
     const { hx, folder } = place({ 'harness.config.yaml': config, 'plugins/there.js': 'mine' })
