@@ -57,7 +57,7 @@ export interface ConfigStatus { readonly path: string; readonly state: 'in force
 /** A command of a plugin, as clients send it. */
 export interface CommandOrder { readonly name: string; readonly args: string; readonly session?: string | undefined; readonly cwd: string }
 /** What it has to say, or a prompt that the client is to send. */
-export interface CommandOutcome { readonly session: string; readonly text?: string | undefined; readonly prompt?: string | undefined }
+export interface CommandOutcome { readonly session?: string | undefined; readonly text?: string | undefined; readonly prompt?: string | undefined }
 /** Times in milliseconds; `plugins` and `sessions` count what is active. */
 export interface Status {
   readonly pid: number
@@ -191,9 +191,9 @@ export class App {
   /** Runs a command of a plugin for a session; a new one in `cwd` when none is named. */
   async command({ name, args, session, cwd }: CommandOrder, signal: AbortSignal): Promise<CommandOutcome> {
     const { agents, commands } = this.#agent
-    const id = session ?? (commands.has(name) ? await agents.begin(cwd) : '')    // for an unknown one nothing is made
-    const answer = await commands.run(name, args, { session: id, signal: AbortSignal.any([signal, AbortSignal.timeout(COMMAND_MS)]) })
-    return { session: id, ...(typeof answer === 'string' ? { text: answer } : answer) }
+    const id = session ?? (commands.needsSession(name) ? await agents.begin(cwd) : undefined)
+    const answer = await commands.run(name, args, { session: id ?? '', cwd, signal: AbortSignal.any([signal, AbortSignal.timeout(COMMAND_MS)]) })
+    return { ...(id !== undefined && { session: id }), ...(typeof answer === 'string' ? { text: answer } : answer) }
   }
   /** Fires one hook as the loop would: for tests of plugins. */
   dispatch: Dispatcher['dispatch'] = (hook, payload, how) => this.#kernel.hooks.dispatch(hook, payload, how)

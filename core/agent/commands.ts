@@ -3,7 +3,7 @@ import { didYouMean, HarnessError, show } from '../errors.js'
 import type { Disposer } from '../kernel/hooks.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Registry, Scope } from '../kernel/registry.js'
-import type { Command, CommandAnswer, CommandsService } from './services.js'
+import type { Command, CommandContext, CommandAnswer, CommandsService } from './services.js'
 import { untilAborted } from './abort.js'
 
 const NAME = /^[a-z][a-z0-9-]{0,31}$/
@@ -23,9 +23,10 @@ export class Commands {
   list(): ReturnType<CommandsService['list']> {
     return this.#registry.entries().map(({ slot, owner, value }) => ({ name: slot, plugin: owner.id, description: value.description }))
   }
-  has(name: string): boolean { return this.#registry.get(name) !== undefined }
+  /** Whether a session has to be begun for it; for an unknown one nothing is made. */
+  needsSession(name: string): boolean { return (this.#registry.get(name)?.value.needsSession ?? true) && this.#registry.get(name) !== undefined }
   /** Runs `/name args` and gives its answer. */
-  async run(name: string, args: string, context: { readonly session: string; readonly signal: AbortSignal }): Promise<CommandAnswer | undefined> {
+  async run(name: string, args: string, context: CommandContext): Promise<CommandAnswer | undefined> {
     const running = this.#registry.use(name, async command => command.run(args, context))
     if (!running) throw new HarnessError('unknown_id', `there is no command "/${name}"${didYouMean(name, this.#registry.slots())}`)
     const said: unknown = await untilAborted(running, context.signal)

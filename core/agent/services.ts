@@ -179,7 +179,20 @@ export interface ApprovalsService {
 }
 /** What a command has to say; or a prompt, that whoever ran the command sends to its session as the user's own. */
 export type CommandAnswer = string | { readonly prompt: string }
-export interface Command { readonly name: string; readonly description: string; run(args: string, context: { readonly session: string; readonly signal: AbortSignal }): CommandAnswer | void | Promise<CommandAnswer | void> }
+export interface CommandContext {
+  /** Empty for a command that needs none and was run outside of one. */
+  readonly session: string
+  /** Where it was run. */
+  readonly cwd: string
+  readonly signal: AbortSignal
+}
+export interface Command {
+  readonly name: string
+  readonly description: string
+  /** false: it is about the folder, and no session is begun for it. */
+  readonly needsSession?: boolean
+  run(args: string, context: CommandContext): CommandAnswer | void | Promise<CommandAnswer | void>
+}
 export interface CommandsService { register(command: Command): Disposer; list(): readonly { readonly name: string; readonly plugin: string; readonly description: string }[] }
 
 export type { Fire, HandlerInfo, HookInfo } from '../kernel/dispatch.js'

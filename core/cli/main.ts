@@ -131,6 +131,12 @@ does(addCommand(program, 'trust [path]', 'what a folder would run, and may it')
   .option('--yes', 'don\'t ask')
   .option('--list', 'what is trusted')
   .option('--revoke', 'trust it no more'), async () => (await import('./trust.js')).trust)
+
+const permission = addCommand(program, 'permission', 'the policy: what it would say to a call, and why').helpCommand(false)
+does(addCommand(permission, 'test <command...>', 'what the policy of the config in force says to a command, and which rule')
+  .option('--tool <name>', 'judge a call of this tool; the command is its arguments as JSON, or a path')
+  .addOption(new Option('--mode <mode>', 'as in "hx agent"').choices(['default', 'accept-edits', 'plan', 'yes'])), async () => (await import('./permission.js')).test)
+
 does(addCommand(program, 'init', 'write a harness.config.yaml here'), async () => (await import('./init.js')).init)
 
 

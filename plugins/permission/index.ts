@@ -4,7 +4,8 @@
  * Rules see text before it runs. They keep an agent from doing by mistake what nobody wanted; against one that means harm only a sandbox helps.
  */
 import { homedir } from 'node:os'
-import { ask, block, HarnessError, z, type Context, type Payload, type SessionView, type ToolCall } from 'harnessx'
+import { ask, block, HarnessError, z, type Context, type SessionView, type ToolCall } from 'harnessx'
+import { answerTo, readQuestion, USAGE } from './answer.js'
 import { ASK, DENY } from './defaults.js'
 import type { Judgement, Policy, Where } from './judge.js'
 import { parseRule, type Rule } from './rules.js'
@@ -23,6 +24,8 @@ export const Config = z.strictObject({
   allow: z.array(rule).default([]),
   /** Whether the shipped lists hold too (defaults.ts). */
   defaults: z.boolean().default(true),
+  /** Whether changes of files in the workspace by other tools than a shell need a yes, unless the mode is `accept-edits`. */
+  edits: z.enum(['allow', 'ask']).default('allow'),
   /** What becomes of a command that no rule concerns. */
   otherwise: z.enum(['allow', 'ask', 'deny']).default('allow'),
 })
@@ -38,16 +41,17 @@ export function policyOf({ deny, ask, allow, defaults, otherwise }: z.infer<type
 export function apply(ctx: Context, config: z.infer<typeof Config>) {
   const policy = policyOf(config)
 
-  ctx.on('agent/pre-tool-use', async (step, next) => {
-    const { kind, reason } = await judge(step)
+  ctx.on('agent/pre-tool-use', async ({ session, call }, next) => {
+    const { kind, reason, outside = [] } = await judge(session, call)
     if (kind === 'allow') return
     if (kind === 'deny') {
       print(`Blocked: ${reason}`)
       return block(reason)
     }
+    for (const { path, mode } of outside) ctx.workspace.openFor(session, call.id, path, mode)
     if ((await next()).kind === 'block') return                // nobody will be asked
     print(`Permission required: ${reason}`)
-    print(`Tool: ${shown(step.call)}`)
+    print(`Tool: ${shown(call)}`)
     return ask(reason)
   })
   ctx.on('agent/tool-end', ({ outcome, result }) => {
@@ -57,33 +61,35 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
   // Named like the entry: two instances have two policies.
   if (/^[a-z][a-z0-9-]{0,31}$/.test(ctx.id)) ctx.commands.register({
     name: ctx.id,
-    description: `what the policy says to a command: /${ctx.id} rm -rf build`,
-    async run(command, { session }) {
-      const [first] = (await ctx.sessions.read(session)).events
-      if (first?.type !== 'session') return
-      const { kind, reason } = await judgeCommand(command, policy, whereIn(ctx, { id: session, cwd: first.cwd, depth: first.depth, messages: [] }))
-      return `${kind}: ${reason}`
+    description: `what the policy says to a command: /${ctx.id} ${USAGE}`,
+    needsSession: false,
+    async run(args, { session, cwd }) {
+      const question = readQuestion(args), { tool: name, mode } = question
+      const view = { id: session || 'none', cwd, depth: 0, mode, messages: [] }
+      const tool = ctx.tools.list().find(one => one.name === name)
+      if (mode === 'plan' && !tool?.readOnly) return answerTo(question, { kind: 'deny', reason: `in plan mode only read-only tools run, and "${name}" is none` }, ctx.id, {})
+      const judgement = await judge(view, { id: '', name, arguments: question.arguments })
+      const settled: Judgement = mode === 'yes' && judgement.kind === 'ask' ? { ...judgement, kind: 'allow', reason: `mode "yes" says yes to: ${judgement.reason}` } : judgement
+      return answerTo(question, settled, ctx.id, { deny: config.deny, ask: config.ask, allow: config.allow })
     },
   })
 
-  async function judge({ session, call }: Payload<'agent/pre-tool-use'>): Promise<Pick<Judgement, 'kind' | 'reason'>> {
+  function judge(session: SessionView, call: ToolCall): Promise<Judgement> {
     const command = commandOf(call)
-    if (command === undefined) return judgePaths(session, call)
-    const { outside = [], ...judgement } = await judgeCommand(command, policy, whereIn(ctx, session))
-    for (const { path, mode } of outside) if (!/^~[^/]|^\/$/.test(path)) ctx.workspace.openFor(session, call.id, path.replace(/^~/, homedir()), mode)      // for a sandbox: what a yes covers
-    return judgement
+    return command === undefined ? judgePaths(session, call) : judgeCommand(command, policy, whereIn(ctx, session))
   }
-  async function judgePaths(session: SessionView, call: ToolCall): Promise<Pick<Judgement, 'kind' | 'reason'>> {
+  async function judgePaths(session: SessionView, call: ToolCall): Promise<Judgement> {
     const where = whereIn(ctx, session)
     const mode = ctx.tools.list().find(tool => tool.name === call.name)?.readOnly ? 'read' : 'write'
-    const outside: string[] = []
-    for (const path of pathsIn(call)) {
+    const outside: string[] = [], paths = pathsIn(call)
+    for (const path of paths) {
       const place = await where(path, mode)
       if (place === 'protected') return { kind: 'deny', reason: `${path} is protected` }
       if (place === 'outside') outside.push(path)
     }
-    for (const path of outside) ctx.workspace.openFor(session, call.id, path, mode)
-    return outside.length === 0 ? { kind: 'allow', reason: '' } : { kind: 'ask', reason: `${outside.join(', ')} is outside the workspace` }
+    if (outside.length > 0) return { kind: 'ask', reason: `${outside.join(', ')} is outside the workspace`, outside: outside.map(path => ({ path, mode })) }
+    const asks = config.edits === 'ask' && mode === 'write' && paths.length > 0 && session.mode !== 'accept-edits'
+    return asks ? { kind: 'ask', reason: `edits are asked about: ${paths.join(', ')}` } : { kind: 'allow', reason: 'no rule concerns it' }
   }
 }
 

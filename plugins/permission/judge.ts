@@ -2,6 +2,7 @@
  * What a policy says to a shell command: deny, ask or allow, and why. Everything the command would run is judged by itself and the strictest stands.
  * Pure but for `where`, which knows the workspace. What can't be read is asked about, never allowed.
  */
+import { homedir } from 'node:os'
 import { pathsOf, type NamedPath } from './paths.js'
 import { concerns, covers, type Rule } from './rules.js'
 import { readCommand, type SimpleCommand } from './shell.js'
@@ -59,7 +60,7 @@ async function judgeSimple(command: SimpleCommand, policy: Policy, where: Where)
 async function judgePath({ path, mode }: NamedPath, where: Where, about: { command: string }): Promise<Judgement> {
   switch (await where(path, mode)) {
     case 'inside': return ALLOWED
-    case 'outside': return { kind: 'ask', reason: `${readable(path)} is outside the workspace`, outside: [{ path, mode }], ...about }
+    case 'outside': return { kind: 'ask', reason: `${readable(path)} is outside the workspace`, ...(path !== '/' && !/^~[^/]/.test(path) && { outside: [{ path: path.replace(/^~/, homedir()), mode }] }), ...about }
     case 'protected': return { kind: 'deny', reason: `${readable(path)} is protected`, ...about }
   }
 }

@@ -131,15 +131,15 @@ describe('a command', () => {
     const { agent, plugin } = await testAgent()
     await plugin('a', ctx => { ctx.commands.register(hello) })
     expect(agent.commands.list()).toEqual([{ name: 'hello', plugin: 'a', description: 'greets' }])
-    expect(await agent.commands.run('hello', 'you', { session: 's', signal })).toBe('hello you in s')
-    await expect(agent.commands.run('helo', '', { session: 's', signal })).rejects.toMatchObject({ code: 'unknown_id', message: 'there is no command "/helo"; did you mean "hello"?' })
+    expect(await agent.commands.run('hello', 'you', { session: 's', cwd: '/', signal })).toBe('hello you in s')
+    await expect(agent.commands.run('helo', '', { session: 's', cwd: '/', signal })).rejects.toMatchObject({ code: 'unknown_id', message: 'there is no command "/helo"; did you mean "hello"?' })
   })
   it('may answer with a prompt for its session, and says nothing with anything else', async () => {
     const { agent, plugin } = await testAgent()
     const answers: unknown[] = [{ prompt: 'do it' }, { prompt: ' ' }, { prompt: 7 }, null, 7]
     await plugin('a', ctx => { ctx.commands.register({ ...hello, run: () => answers.shift() as string }) })
     const said = []
-    for (let i = 0; i < 5; i++) said.push(await agent.commands.run('hello', '', { session: 's', signal }))
+    for (let i = 0; i < 5; i++) said.push(await agent.commands.run('hello', '', { session: 's', cwd: '/', signal }))
     expect(said).toEqual([{ prompt: 'do it' }, undefined, undefined, undefined, undefined])
   })
   it('finds a session that was made for it and had no prompt yet, which then begins as new', async () => {
@@ -156,7 +156,7 @@ describe('a command', () => {
     const { agent, plugin } = await testAgent()
     await plugin('a', ctx => { ctx.commands.register({ ...hello, run: () => new Promise<string>(() => {}) }) })
     const controller = new AbortController()
-    const running = agent.commands.run('hello', '', { session: 's', signal: controller.signal })
+    const running = agent.commands.run('hello', '', { session: 's', cwd: '/', signal: controller.signal })
     controller.abort(new Error('enough'))
     await expect(running).rejects.toThrow('enough')
   })

@@ -79,7 +79,7 @@ describe('compaction', () => {
     const { agent, model, run } = await started({ above: 1_000_000 })
     model.says('one')
     const { session } = await run('first')
-    expect(await agent.commands.run('compact', ' the names ', { session, signal: new AbortController().signal })).toBe('The conversation so far is summarised before the next step.')
+    expect(await agent.commands.run('compact', ' the names ', { session, cwd: '/', signal: new AbortController().signal })).toBe('The conversation so far is summarised before the next step.')
     model.says('SUMMARY', 'two')
     await run('second', { session })
     expect(textOf(model.requests.at(-2)!.messages[1]!)).toMatch(/^Heed above all: the names\n/)

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import * as permission from '../../plugins/permission/index.js'
 import * as sandbox from '../../plugins/sandbox/index.js'
@@ -62,8 +62,9 @@ describe.runIf(works)('sandbox', () => {
   it('lets nothing out: table of ways', async () => {
     const outside = folder({ 'secret.txt': 'canary-7\n', 'run/token': 'canary-8\n' })
     const home = homedir()
-    const host = await hosted({}, { files: { 'harness.config.yaml': 'plugins: []\n', 'plugins/guard.ts': 'export {}\n', 'deep/er/mine.ts': 'export {}\n' }, protectedPaths: cwd => [join(cwd, 'harness.config.yaml'), join(cwd, 'plugins'), join(cwd, 'deep/er/mine.ts'), join(cwd, 'absent/plugins')] })
-    execFileSync('git', ['init', '-q', host.folder.path])
+    const host = await hosted()
+    const root = dirname(host.folder.path), at = (name: string) => join(root, name)                              // the config in force, a plugins folder to be, hx's own places: all of it the workspace
+    execFileSync('git', ['init', '-q', root])
     const server = createServer((_, response) => { reached++; response.end('reached') })
     let reached = 0
     await new Promise<void>(done => { server.listen(0, '127.0.0.1', done) })
@@ -71,34 +72,33 @@ describe.runIf(works)('sandbox', () => {
     const socket = outside.at('host.sock'), local = createServer((_, response) => { reached++; response.end('reached') })
     await new Promise<void>(done => { local.listen(socket, done) })
     onTestFinished(() => { local.close() })
-    symlinkSync(outside.path, host.folder.at('link'))
-    const before = { config: readFileSync(host.folder.at('harness.config.yaml'), 'utf8'), git: readFileSync(host.folder.at('.git/config'), 'utf8') }
+    symlinkSync(outside.path, at('link'))
+    const before = { config: readFileSync(at('harness.config.yaml'), 'utf8'), git: readFileSync(at('.git/config'), 'utf8') }
     const port = (server.address() as { port: number }).port
     const tries = [
       `cat ${outside.at('secret.txt')}`, `cat link/secret.txt`, `echo x > ${outside.at('made.txt')}`, `echo x > link/made.txt`, `cp -r ${outside.path} stolen`, `mkdir -p ${outside.path}; echo x > ${outside.at('made.txt')}; ls -A ${outside.path} | grep secret`,
       `python3 -c "print(open('${outside.at('secret.txt')}').read())"`, `node -e "console.log(require('fs').readFileSync('${outside.at('secret.txt')}','utf8'))"`, `ln ${outside.at('secret.txt')} hard`, `cat /proc/*/root${outside.at('secret.txt')}`, `cat /proc/1/root${outside.at('secret.txt')}`, `cat /proc/${process.pid}/environ`, `cat /proc/$PPID/environ | tr '\\0' '\\n' | grep CANARY`, `grep -a CANARY /proc/*/environ`, 'env | grep CANARY',
       `curl -sS -m 2 http://127.0.0.1:${port}`, `node -e "fetch('http://127.0.0.1:${port}').then(r=>r.text()).then(console.log)"`, `bash -c 'exec 3<>/dev/tcp/127.0.0.1/${port}'`, `node -e "require('http').get({socketPath:'${socket}'},r=>r.pipe(process.stdout))"`, 'curl -sS -m 2 http://1.1.1.1',
       `ls ${home}/.ssh ${home}/.hx ${home}/.local/state/hx`, `echo 'export HX_EVIL=1' >> ${home}/.bashrc; false`, 'echo x > /etc/hx-test', 'touch /usr/bin/hx-test', 'cat /etc/shadow', `kill -9 ${process.pid}`, `kill -0 ${process.pid}`, 'kill -9 1; kill -0 1 && false',  'mount -o remount,rw /usr', 'mount -t tmpfs none /mnt', `unshare -Urm sh -c 'mount -o remount,rw /etc && echo x > /etc/hx-test'`, 'umount -l /etc', 'mknod disk b 8 0 && cat disk', 'echo 1 > /proc/sys/kernel/sysrq', 'echo c > /proc/sysrq-trigger', 'dmesg',
-      'echo "plugins: [evil]" > harness.config.yaml', 'rm -f harness.config.yaml', 'mv harness.config.yaml x', 'sed -i s/x/y/ harness.config.yaml', 'echo x > plugins/evil.ts', 'rm -rf plugins', 'mv plugins other', 'echo evil >> deep/er/mine.ts', 'mv deep shallow', 'mv deep/er deep/x', 'rm -rf deep', 'mkdir -p absent/plugins && echo x > absent/plugins/evil.ts', 'mv absent other',
+      'echo "plugins: [evil]" > harness.config.yaml', 'rm -f harness.config.yaml; test ! -e harness.config.yaml', 'mv harness.config.yaml x', 'sed -i s/x/y/ harness.config.yaml', 'mkdir -p plugins && echo x > plugins/evil.ts', 'rm -rf plugins', 'mv plugins other', 'mv hx other', 'mv hx/config x', 'rm -rf hx/config', 'mkdir -p hx/config; echo x > hx/config/trust.json', 'ls hx/run/*', 'echo x > hx/run/token', 'echo x > hx/state/x',
       "echo '#!/bin/sh' > .git/hooks/pre-commit", 'git config core.pager evil', 'git config alias.x "!evil"', 'mv .git old && git init -q .', 'rm -rf .git', 'mv .git/hooks .git/h && mkdir .git/hooks && touch .git/hooks/pre-commit',
     ]
     process.env['HX_CANARY'] = 'CANARY'
     onTestFinished(() => { delete process.env['HX_CANARY'] })
     const got: string[] = []
     for (let i = 0; i < tries.length; i += 12) {
-      const some = tries.slice(i, i + 12), marked = some.map((_, at) => `==${i + at}==`)
-      const { read } = await host.call('bash', { command: some.map((command, at) => `echo ${marked[at]}; (timeout 20 sh -c ${quoted(command)}) 2>/dev/null && echo worked`).join('\n') })
-      for (const [at, command] of some.entries()) {
-        const said = read.slice(read.indexOf(marked[at]!), read.indexOf(marked[at + 1] ?? '[exit code'))
+      const some = tries.slice(i, i + 12), marked = some.map((_, n) => `==${i + n}==`)
+      const { read } = await host.call('bash', { command: some.map((command, n) => `echo ${marked[n]}; (timeout 20 sh -c ${quoted(command)}) 2>/dev/null && echo worked`).join('\n') }, { cwd: root })
+      for (const [n, command] of some.entries()) {
+        const said = read.slice(read.indexOf(marked[n]!), read.indexOf(marked[n + 1] ?? '[exit code'))
         if (/canary-|=CANARY/.test(said) || /worked$/m.test(said)) got.push(`${command}\n  ${said}`)
       }
     }
     expect(got).toEqual([])
-    expect([reached, existsSync(outside.at('made.txt')), existsSync('/etc/hx-test'), existsSync('/usr/bin/hx-test'), existsSync(host.folder.at('plugins/evil.ts')), existsSync(host.folder.at('absent/plugins/evil.ts')), existsSync(host.folder.at('.git/hooks/pre-commit'))]).toEqual([0, false, false, false, false, false, false])
-    expect({ config: readFileSync(host.folder.at('harness.config.yaml'), 'utf8'), git: readFileSync(host.folder.at('.git/config'), 'utf8') }).toEqual(before)
-    expect([readFileSync(host.folder.at('plugins/guard.ts'), 'utf8'), readFileSync(host.folder.at('deep/er/mine.ts'), 'utf8')]).toEqual(['export {}\n', 'export {}\n'])
+    expect([reached, existsSync(outside.at('made.txt')), existsSync('/etc/hx-test'), existsSync('/usr/bin/hx-test'), existsSync(at('plugins/evil.ts')), existsSync(at('hx/config/trust.json')), existsSync(at('.git/hooks/pre-commit'))]).toEqual([0, false, false, false, false, false, false])
+    expect({ config: readFileSync(at('harness.config.yaml'), 'utf8'), git: readFileSync(at('.git/config'), 'utf8') }).toEqual(before)
     await host.unload('sandbox')
-    expect(existsSync(host.folder.at('absent'))).toBe(false)
+    expect(existsSync(at('plugins'))).toBe(false)
   }, 60_000)
   it('tells the model why there is no network, and opens it when the config says so', async () => {
     const host = await hosted()
@@ -157,7 +157,7 @@ describe.runIf(works)('sandbox', () => {
     const before = process.env['HOME']
     process.env['HOME'] = home.path
     onTestFinished(() => { process.env['HOME'] = before })
-    const host = await hosted({}, { protectedPaths: () => [home.at('.bashrc')] })
+    const host = await hosted()
     const { read } = await host.call('bash', { command: 'cat work.txt; cat .ssh/id_rsa .netrc; ls -A .ssh; echo evil >> .bashrc; touch new.txt' }, { cwd: home.path })
     expect([read.startsWith('w\n'), read.includes('canary'), readFileSync(home.at('.bashrc'), 'utf8'), existsSync(home.at('new.txt'))]).toEqual([true, false, '# mine\n', true])
   })
