@@ -23,6 +23,16 @@ export function costOf({ inputTokens, outputTokens, cachedTokens = 0 }: Usage, {
 /** The usage with its cost. What the endpoint says that it costs stands where no price is known. */
 export const priced = (usage: Usage, price: Price | undefined): Usage => price ? { ...usage, cost: costOf(usage, price) } : usage
 
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
+export function addUsage(a: Usage, b: Usage): Usage {
+  const sum = (x: number | undefined, y: number | undefined) => x === undefined && y === undefined ? undefined : (x ?? 0) + (y ?? 0)
+  const cachedTokens = sum(a.cachedTokens, b.cachedTokens), reasoningTokens = sum(a.reasoningTokens, b.reasoningTokens), cost = sum(a.cost, b.cost)
+  return {
+    inputTokens: a.inputTokens + b.inputTokens, outputTokens: a.outputTokens + b.outputTokens,
+    ...(cachedTokens !== undefined && { cachedTokens }), ...(reasoningTokens !== undefined && { reasoningTokens }), ...(cost !== undefined && { cost }),
+  }
+}
+
 /** What a turn spends, with the turns that its tools start: those count here and above. */
 export class Purse {
   readonly #above: Purse | undefined

@@ -9,7 +9,7 @@ import type { HookName, HookOf, Payload } from '../kernel/hooks.js'
 import type { Log } from '../kernel/log.js'
 import { onAbort } from './abort.js'
 import type { Approvals } from './approvals.js'
-import { priced, priceOf, type Prices, type Purse } from './cost.js'
+import { addUsage, NO_USAGE, priced, priceOf, type Prices, type Purse } from './cost.js'
 import type { Base } from './hooks.js'
 import type { Models } from './models.js'
 import type { Launcher, RunEvent } from './services.js'
@@ -186,13 +186,3 @@ export class Turn {
 }
 
 export const sinceMs = (start: number): number => Math.round((performance.now() - start) * 10) / 10
-
-export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0 }
-export function addUsage(a: Usage, b: Usage): Usage {
-  const sum = (x: number | undefined, y: number | undefined) => x === undefined && y === undefined ? undefined : (x ?? 0) + (y ?? 0)
-  const cachedTokens = sum(a.cachedTokens, b.cachedTokens), reasoningTokens = sum(a.reasoningTokens, b.reasoningTokens), cost = sum(a.cost, b.cost)
-  return {
-    inputTokens: a.inputTokens + b.inputTokens, outputTokens: a.outputTokens + b.outputTokens,
-    ...(cachedTokens !== undefined && { cachedTokens }), ...(reasoningTokens !== undefined && { reasoningTokens }), ...(cost !== undefined && { cost }),
-  }
-}

@@ -66,7 +66,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
 }
 
 /** A daemon has the keys of the shell that started it; whoever has others here is told. */
-async function tellKeys(io: Io, daemon: DaemonClient): Promise<void> {
+export async function tellKeys(io: Io, daemon: DaemonClient): Promise<void> {
   const names = differing(await daemon.keys(), io.env)
   if (names.length > 0) io.note(io.paintNote('yellow', `hx: ${names.join(' and ')} of this shell ${names.length > 1 ? 'are' : 'is'} not the daemon's, which is used; "hx restart" takes this shell's`))
 }
@@ -90,13 +90,13 @@ export function exitOf(result: RunResult): number {
 }
 
 /** A session keeps its workspace; whoever stands elsewhere is told. */
-async function sessionOf(client: Client, given: string, io: Io): Promise<string> {
+export async function sessionOf(client: Client, given: string, io: Io): Promise<string> {
   const all = await client.sessions()
   const id = await sessionId(all, given, one => client.session(one)), cwd = all.find(one => one.id === id)?.cwd
   if (cwd !== undefined && cwd !== io.cwd) io.note(`hx: session ${id} works in ${printable(cwd)}`)
   return id
 }
-async function lastSession(client: Client, cwd: string): Promise<string> {
+export async function lastSession(client: Client, cwd: string): Promise<string> {
   const last = (await client.sessions()).find(one => one.cwd === cwd && !one.archived && one.parent === undefined)
   if (last) return last.id
   throw new HarnessError('session_missing', `there is no session in ${cwd} to continue; leave out --continue to begin one`)

@@ -77,6 +77,16 @@ does(addCommand(program, 'agent [task...]', 'do one task and end; standard input
   .option('--without <id>', 'leave this plugin out (repeatable)', collect, [])
   .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./agent.js')).agent)
 
+does(addCommand(program, 'chat', 'talk to it on the terminal')
+  .option('--session <id>', 'continue this session')
+  .option('-c, --continue', 'continue the last session of this folder')
+  .option('--model <model>', '<id> or <id>/<model>, see "hx models"')
+  .addOption(new Option('--mode <mode>', 'what needs no asking').choices(['default', 'accept-edits', 'plan', 'yes']))
+  .option('--offline', 'use the embedded offline model')
+  .option('--plugin <path>', 'load this plugin as well (repeatable)', collect, [])
+  .option('--without <id>', 'leave this plugin out (repeatable)', collect, [])
+  .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./chat.js')).chat)
+
 does(addCommand(program, 'attach <session>', 'follow the turn that runs in a session of the daemon, and answer its asks; Ctrl-C leaves it alone')
   .summary('follow a turn of the daemon, answer its asks')
   .option('--after <seq>', 'show what is behind this line of the log', position)

@@ -1,0 +1,359 @@
+/**
+ * A conversation on a terminal that can move its cursor: what is said scrolls by, below it stand the turn that runs, what is queued, and the text that is being typed.
+ * One loop: keys and events change the state, a frame shows it, at most so often. Knows no client; conversation.ts does.
+ */
+import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../agent/services.js'
+import { onAbort } from '../../agent/abort.js'
+import { HarnessError, messageOf } from '../../errors.js'
+import { exactRule, keepRule } from '../always.js'
+import type { Io } from '../io.js'
+import { oneLine, printable } from '../terminal.js'
+import { runCommand, commandSources, type CommandContext } from './commands.js'
+import { accepted, complete, type Completion, type Sources } from './completion.js'
+import type { Conversation } from './conversation.js'
+import { draftOf, edit, EMPTY, insert, type Draft, type Key } from './editor.js'
+import type { History } from './history.js'
+import { onKeys } from './keys.js'
+import { resolveMentions } from './mentions.js'
+import { Question } from './question.js'
+import { recalled } from './recall.js'
+import { Screen } from './screen.js'
+import { chop, cut, lineWidth, painted, span, widthOf, wrap, type Line } from './spans.js'
+import { TurnView } from './turn-view.js'
+
+/** Between two frames, while something moves; and how often the clock of a turn is looked at. */
+const FRAME_MS = 30, TICK_MS = 100
+/** Lines of the text that is typed, and of what could be meant. */
+const MAX_INPUT_LINES = 10, MAX_OPTIONS = 6
+
+const PROMPT = '› '
+
+export class Interactive {
+  readonly #io: Io
+  readonly #talk: Conversation
+  readonly #history: History
+  readonly #screen: Screen
+  #draft: Draft = EMPTY
+  #queue: string[] = []
+  #view: TurnView | undefined
+  /** The question that is open, and those behind it. */
+  #questions: Question[] = []
+  #waiting: Line[] = []
+  #hint: string | undefined
+  #thoughts = false
+  #lastThoughts = ''
+  /** A command of the chat that takes its time. */
+  #busy: { readonly label: string; readonly controller: AbortController } | undefined
+  #leaving: number | undefined
+  #done!: (code: number) => void
+  #commands: Sources['commands'] = []
+  #timer: NodeJS.Timeout | undefined
+  #lastFrame = 0
+  #mayLeave: 'ctrl-c' | 'ctrl-d' | undefined
+
+  constructor(io: Io, talk: Conversation, history: History) {
+    this.#io = io
+    this.#talk = talk
+    this.#history = history
+    this.#screen = new Screen(io.stdout)
+  }
+
+  /** Until the person leaves; the exit code. */
+  async run(): Promise<number> {
+    const left = new Promise<number>(resolve => { this.#done = resolve })
+    const off = onKeys(this.#io.stdin, this.#io.stdout, key => { this.#press(key) })
+    const resized = () => { this.#draw() }
+    const tick = setInterval(() => { if (this.#view || this.#busy) this.#draw() }, TICK_MS)
+    this.#io.stdout.on('resize', resized)
+    try {
+      await this.#refresh()
+      await this.#recall()
+      this.#draw()
+      return await left
+    } finally {
+      clearInterval(tick)
+      clearTimeout(this.#timer)
+      this.#io.stdout.off('resize', resized)
+      this.#flush()
+      this.#screen.clear()
+      off()
+    }
+  }
+  /** Says something beside the conversation. */
+  note(text: string): void { this.#say(text.split('\n').flatMap(line => wrap([span(printable(line), 'dim')], this.#screen.width))) }
+  /** Somebody ends the process from outside. */
+  stop(code: number): void { this.#leave(code) }
+
+  // ---- what is done
+
+  #submit(text: string): void {
+    if (this.#view || this.#busy) { this.#queue.push(text); return }
+    if (text.startsWith('/') && !text.startsWith('//') && /^\/[\w-]*(\s|$)/.test(text)) void this.#command(text)
+    else void this.#turn(text)
+  }
+  async #turn(text: string): Promise<void> {
+    const { prompt, problems } = resolveMentions(text, this.#io.cwd)
+    this.#echo(text)
+    if (problems.length > 0) {
+      this.#problem(`${problems.join('; ')}; nothing was sent`)
+      if (this.#draft.text === '') this.#draft = draftOf(text)
+      return
+    }
+    const view = this.#view = new TurnView({ width: () => this.#screen.width, thoughts: () => this.#thoughts, verbose: this.#io.globals.verbose === true })
+    this.#say([[]])
+    this.#soon()
+    try {
+      await this.#talk.turn(prompt, this.#approver, event => {
+        view.see(event)
+        this.#soon()
+      })
+    } catch (error) {
+      this.#flush()
+      this.#problem(messageOf(error))
+      if (this.#draft.text === '') this.#draft = draftOf(text)
+    } finally {
+      this.#flush()
+      if (view.lastThoughts !== '') this.#lastThoughts = view.lastThoughts
+      this.#view = undefined
+      this.#next()
+    }
+  }
+  async #command(text: string): Promise<void> {
+    this.#echo(text)
+    const controller = new AbortController()
+    this.#busy = { label: text.split(/\s/, 1)[0]!, controller }
+    let follow: string | undefined
+    const context: CommandContext = {
+      talk: this.#talk, cwd: this.#io.cwd, paint: this.#io.paint, signal: controller.signal,
+      say: said => { this.#say(said.split('\n').map(line => [{ text: line }])) },
+      submit: prompt => { follow = prompt },
+      recall: () => this.#recall(),
+      leave: () => { this.#leave(0) },
+    }
+    this.#soon()
+    try {
+      await runCommand(text, context)
+      await this.#refresh()
+    } catch (error) {
+      this.#problem(controller.signal.aborted ? 'given up' : messageOf(error))
+    } finally {
+      this.#busy = undefined
+      if (follow === undefined) this.#next()
+      else await this.#turn(follow)
+    }
+  }
+  #next(): void {
+    this.#draw()
+    if (this.#leaving !== undefined) return
+    const next = this.#queue.shift()
+    if (next !== undefined) this.#submit(next)
+  }
+  async #steer(text: string): Promise<void> {
+    try {
+      if (await this.#talk.steer(text)) this.note('handed to the running turn, which takes it at its next step')
+      else this.#submit(text)
+    } catch (error) { this.#problem(messageOf(error)) }
+  }
+  #leave(code: number): void {
+    this.#leaving = code
+    this.#busy?.controller.abort(new HarnessError('aborted', 'the chat was left'))
+    this.#done(code)
+  }
+  async #refresh(): Promise<void> {
+    try { this.#commands = await commandSources(this.#talk) } catch (error) { this.#problem(messageOf(error)) }
+  }
+  async #recall(): Promise<void> {
+    if (this.#talk.session === undefined) return
+    this.#say(recalled(await this.#talk.events(), this.#screen.width))
+  }
+
+  // ---- asks
+
+  readonly #approver: Approver = async request => {
+    if (request.signal.aborted) return undefined
+    const answer = await new Promise<ApprovalAnswer | undefined>(settle => {
+      const question = new Question(request, settle)
+      this.#questions.push(question)
+      onAbort(request.signal, () => { settle(undefined) })
+      if (this.#questions.length === 1) this.#ask()
+    })
+    this.#questions = this.#questions.filter(({ request: { call } }) => call !== request.call)
+    if (answer?.answer === 'always') await this.#keep(request)
+    this.#ask()
+    return answer
+  }
+  /** Puts the first question that is open. */
+  #ask(): void {
+    const [question] = this.#questions
+    if (question) {
+      this.#flush()
+      this.#say(question.shown(this.#screen.width))
+      question.begin()
+      if (this.#io.stdout.isTTY) this.#io.stdout.write('\u0007')                    // somebody may look elsewhere
+    }
+    this.#draw()
+  }
+  async #keep(request: ApprovalRequest): Promise<void> {
+    try { this.note(await keepRule(this.#io, request.plugin, exactRule(request)!)) } catch (error) { this.#problem(`not kept, so it holds as long as this host runs: ${messageOf(error)}`) }
+  }
+
+  // ---- keys
+
+  #press(key: Key): void {
+    const leaving = this.#mayLeave
+    this.#mayLeave = undefined
+    this.#hint = undefined
+    if (key.ctrl && key.name === 'c') this.#interrupt(leaving)
+    else if (key.ctrl && key.name === 'z') this.#suspend()
+    else if (key.ctrl && key.name === 't') this.#toggleThoughts()
+    else if (key.ctrl && key.name === 'l') { this.#io.stdout.write('\u001b[H\u001b[2J'); this.#screen.forget() }
+    else if (this.#questions[0]) this.#questions[0].press(key)
+    else if (key.ctrl && key.name === 'd' && this.#draft.text === '') this.#end(leaving)
+    else if (key.name === 'return' && !key.ctrl && !key.meta) this.#enter()
+    else if (key.name === 'tab') this.#complete()
+    else if (key.name === 'escape' && this.#draft.text !== '') this.#draft = { ...this.#draft }
+    else this.#edit(key)
+    this.#draw()
+  }
+  #edit(key: Key): void {
+    const next = edit(this.#draft, key)
+    if (next) { this.#draft = next; return }
+    const back = key.name === 'up' || (key.ctrl && key.name === 'p')
+    if (back && this.#draft.text === '' && this.#queue.length > 0) { this.#draft = draftOf(this.#queue.pop()!); return }
+    const other = back ? this.#history.back(this.#draft.text) : key.name === 'down' || (key.ctrl && key.name === 'n') ? this.#history.forth() : undefined
+    if (other !== undefined) this.#draft = draftOf(other)
+  }
+  #enter(): void {
+    const { text, cursor } = this.#draft
+    if (text.slice(0, cursor).endsWith('\\')) { this.#draft = insert({ text: text.slice(0, cursor - 1) + text.slice(cursor), cursor: cursor - 1 }, '\n'); return }
+    if (text.trim() === '') return
+    this.#draft = EMPTY
+    this.#history.add(text)
+    if (text.startsWith('>') && this.#view) { void this.#steer(text.slice(1).trim()); return }
+    this.#submit(text.trim())
+  }
+  #interrupt(leaving: 'ctrl-c' | 'ctrl-d' | undefined): void {
+    if (this.#view) {
+      this.#view.stopping = true
+      this.#talk.abort()
+      if (this.#queue.length > 0) {                           // nobody waits for what was to follow
+        this.#draft = draftOf([...this.#queue, this.#draft.text].filter(text => text !== '').join('\n'))
+        this.#queue = []
+      }
+    } else if (this.#busy) this.#busy.controller.abort(new HarnessError('aborted', 'given up'))
+    else if (this.#draft.text !== '') this.#draft = EMPTY
+    else if (leaving === 'ctrl-c') this.#leave(130)
+    else {
+      this.#mayLeave = 'ctrl-c'
+      this.#hint = 'Ctrl-C again, or Ctrl-D, leaves'
+    }
+  }
+  #end(leaving: 'ctrl-c' | 'ctrl-d' | undefined): void {
+    if (!this.#view || this.#talk.client.where === 'daemon' || leaving === 'ctrl-d') { this.#leave(0); return }
+    this.#mayLeave = 'ctrl-d'
+    this.#hint = 'a turn runs in this process and would end: Ctrl-D again leaves, Ctrl-C stops the turn'
+  }
+  #toggleThoughts(): void {
+    this.#thoughts = !this.#thoughts
+    const last = this.#view?.lastThoughts || this.#lastThoughts
+    if (this.#thoughts && last !== '') {
+      this.#flush()
+      this.#say([[], ...printable(last).trim().split('\n').flatMap(line => wrap([span(line.replaceAll('\t', '    '), 'dim')], this.#screen.width)), []])
+    }
+    this.#hint = this.#thoughts ? 'thoughts are shown as they come' : 'thoughts are folded'
+  }
+  #suspend(): void {
+    this.#screen.clear()
+    const { stdin } = this.#io
+    stdin.setRawMode(false)
+    process.once('SIGCONT', () => { stdin.setRawMode(true); this.#screen.forget(); this.#draw() })
+    process.kill(process.pid, 'SIGTSTP')
+  }
+  #complete(): void {
+    const found = this.#completion()
+    if (found) this.#draft = accepted(this.#draft, found)
+    else if (this.#draft.text !== '') this.#hint = 'nothing here to complete'
+  }
+  #completion(): Completion | undefined { return complete(this.#draft, { cwd: this.#io.cwd, commands: this.#commands }) }
+
+  // ---- what is seen
+
+  #say(lines: readonly Line[]): void {
+    this.#waiting.push(...lines)
+    this.#soon()
+  }
+  #problem(message: string): void { this.#say(wrap([span(printable(message), 'red')], this.#screen.width)) }
+  #echo(text: string): void {
+    const lines = chop(printable(text).replaceAll('\t', '    '), this.#screen.width - 2)
+    const shown = lines.length > 40 ? [...lines.slice(0, 38), `… ${lines.length - 38} more lines`] : lines
+    this.#say([[], ...shown.map((line, row): Line => [span(row === 0 ? PROMPT : '  ', 'cyan', 'bold'), span(line, 'bold')])])
+  }
+  /** What the turn has said moves to what is said. */
+  #flush(): void { if (this.#view) this.#waiting.push(...this.#view.take()) }
+
+  #soon(): void {
+    this.#timer ??= setTimeout(() => { this.#draw() }, Math.max(0, FRAME_MS - (performance.now() - this.#lastFrame)))
+  }
+  #draw(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#lastFrame = performance.now()
+    if (this.#leaving !== undefined) return
+    this.#flush()
+    const { width } = this.#screen, { paint } = this.#io
+    const said = this.#waiting.map(line => fit(line, width))
+    this.#waiting = []
+    const { lines, cursor } = this.#live(width)
+    this.#screen.frame(said.map(line => painted(line, paint)), lines.map(line => painted(fit(line, width), paint)), cursor)
+  }
+  #live(width: number): { lines: Line[]; cursor: { row: number; column: number } } {
+    const lines: Line[] = [...this.#view?.live() ?? []]
+    if (this.#busy) lines.push([span(`${this.#busy.label} …`, 'dim')])
+    for (const queued of this.#queue) lines.push([span('queued ', 'yellow'), span(cut(oneLine(queued, width * 2), width - 8), 'dim')])
+    const [question] = this.#questions
+    if (question) {
+      const { lines: asked, column } = question.live(width)
+      return { lines: [...lines, ...asked], cursor: { row: lines.length + asked.length - 1, column: column || lineWidth(asked.at(-1)!) } }
+    }
+    lines.push([])
+    const typed = layout(this.#draft, width - PROMPT.length)
+    const from = Math.max(0, Math.min(typed.row - MAX_INPUT_LINES + 1, typed.lines.length - MAX_INPUT_LINES))
+    const shown = typed.lines.slice(from, from + MAX_INPUT_LINES)
+    const row = lines.length + typed.row - from
+    lines.push(...shown.map((line, y): Line => [span(y === 0 ? (from > 0 ? '↑ ' : PROMPT) : '  ', 'cyan', 'bold'), span(line)]))
+    lines.push(...this.#below(width))
+    return { lines, cursor: { row, column: PROMPT.length + typed.column } }
+  }
+  /** Under the text: what could be meant, a hint, or where one is. */
+  #below(width: number): Line[] {
+    if (this.#hint !== undefined) return [[span(cut(`  ${this.#hint}`, width), 'yellow')]]
+    const found = this.#draft.text === '' ? undefined : this.#completion()
+    if (found && !(found.options.length === 1 && found.options[0]!.value === this.#draft.text.slice(found.from, found.to))) {
+      const options = found.options.slice(0, MAX_OPTIONS), wide = Math.max(...options.map(({ value }) => widthOf(value)))
+      return [...options.map(({ value, about = '' }): Line => [span(cut(`  ${value.padEnd(wide)}  ${about}`.trimEnd(), width), 'dim')]), ...found.options.length > MAX_OPTIONS ? [[span(`  … ${found.options.length - MAX_OPTIONS} more`, 'dim')]] : []]
+    }
+    if (this.#view) return [[span(cut(`  ${this.#draft.text.startsWith('>') ? 'Enter hands this to the running turn' : this.#draft.text === '' ? '' : 'Enter queues this; a ">" before it hands it to the running turn'}`, width), 'dim')]]
+    const { model, mode, session, client } = this.#talk
+    return [[span(cut(`  ${[model ?? 'the config\'s model', ...mode === 'default' ? [] : [`mode ${mode}`], client.where === 'daemon' ? 'daemon' : 'in this process', session === undefined ? 'new session' : session.slice(0, 12), '/help'].join(' · ')}`, width), 'dim')]]
+  }
+}
+
+/** A line that is cut where the terminal ends. */
+function fit(line: Line, width: number): Line {
+  if (lineWidth(line) <= width) return line
+  let left = width
+  return line.flatMap(part => {
+    if (left <= 0) return []
+    const text = cut(part.text, left)
+    left -= widthOf(text)
+    return [{ ...part, text }]
+  })
+}
+
+/** The text on rows, and where the cursor is among them. */
+function layout({ text, cursor }: Draft, width: number): { lines: string[]; row: number; column: number } {
+  const shown = (part: string) => part.replaceAll('\t', '    ')
+  const lines = chop(shown(text), width), before = chop(shown(text.slice(0, cursor)), width)
+  const column = widthOf(before.at(-1)!)
+  return column >= width ? { lines: before.length >= lines.length ? [...lines, ''] : lines, row: before.length, column: 0 } : { lines, row: before.length - 1, column }
+}
