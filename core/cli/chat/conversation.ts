@@ -31,6 +31,9 @@ export class Conversation {
   session: string | undefined
   model: string | undefined
   mode: Mode
+  /** The model that answered last, and what the turns of this conversation have cost so far. */
+  answered: string | undefined
+  spent: number | undefined
   #running: RunHandle | undefined
 
   constructor(options: ConversationOptions) {
@@ -49,7 +52,10 @@ export class Conversation {
     const handle = this.#running = await this.#again(client => client.run({ prompt, session: this.session, cwd, model: this.model, mode: this.mode }, approver))
     this.session = handle.session
     try {
-      for await (const event of handle.events) see(event)
+      for await (const event of handle.events) {
+        this.#learn(event)
+        see(event)
+      }
       return await handle.result
     } catch (error) {
       if (!isGone(error)) throw error
@@ -57,6 +63,10 @@ export class Conversation {
       await this.#reconnect()
       return undefined
     } finally { this.#running = undefined }
+  }
+  #learn(event: RunEvent): void {
+    if (event.type === 'request') this.answered = event.model
+    if (event.type === 'turn-end' && event.usage.cost !== undefined) this.spent = (this.spent ?? 0) + event.usage.cost
   }
   /** Stops the turn that runs. */
   abort(): void { this.#running?.abort('stopped by the user') }

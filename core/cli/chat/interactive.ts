@@ -4,6 +4,7 @@
  */
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../agent/services.js'
 import { onAbort } from '../../agent/abort.js'
+import { dollars } from '../../agent/cost.js'
 import { HarnessError, messageOf } from '../../errors.js'
 import { exactRule, keepRule } from '../always.js'
 import type { Io } from '../io.js'
@@ -25,6 +26,9 @@ import { TurnView } from './turn-view.js'
 const FRAME_MS = 30, TICK_MS = 100
 /** Lines of the text that is typed, and of what could be meant. */
 const MAX_INPUT_LINES = 10, MAX_OPTIONS = 6
+
+/** What was typed before the chat began comes at once. */
+const EARLY_MS = 50
 
 const PROMPT = '› '
 
@@ -61,7 +65,9 @@ export class Interactive {
   /** Until the person leaves; the exit code. */
   async run(): Promise<number> {
     const left = new Promise<number>(resolve => { this.#done = resolve })
-    const off = onKeys(this.#io.stdin, this.#io.stdout, key => { this.#press(key) })
+    let early = true                                          // typed before the terminal was ours, where Enter reads as a new line
+    setTimeout(() => { early = false }, EARLY_MS)
+    const off = onKeys(this.#io.stdin, this.#io.stdout, key => { this.#press(early && key.name === 'enter' ? { ...key, name: 'return' } : key) })
     const resized = () => { this.#draw() }
     const tick = setInterval(() => { if (this.#view || this.#busy) this.#draw() }, TICK_MS)
     this.#io.stdout.on('resize', resized)
@@ -80,7 +86,10 @@ export class Interactive {
     }
   }
   /** Says something beside the conversation. */
-  note(text: string): void { this.#say(text.split('\n').flatMap(line => wrap([span(printable(line), 'dim')], this.#screen.width))) }
+  note(text: string): void {
+    this.#flush()
+    this.#say(text.split('\n').flatMap(line => wrap([span(printable(line), 'dim')], this.#screen.width)))
+  }
   /** Somebody ends the process from outside. */
   stop(code: number): void { this.#leave(code) }
 
@@ -112,6 +121,7 @@ export class Interactive {
       this.#problem(messageOf(error))
       if (this.#draft.text === '') this.#draft = draftOf(text)
     } finally {
+      view.close()
       this.#flush()
       if (view.lastThoughts !== '') this.#lastThoughts = view.lastThoughts
       this.#view = undefined
@@ -307,10 +317,10 @@ export class Interactive {
     this.#screen.frame(said.map(line => painted(line, paint)), lines.map(line => painted(fit(line, width), paint)), cursor)
   }
   #live(width: number): { lines: Line[]; cursor: { row: number; column: number } } {
-    const lines: Line[] = [...this.#view?.live() ?? []]
+    const [question] = this.#questions
+    const lines: Line[] = question ? [] : [...this.#view?.live() ?? []]
     if (this.#busy) lines.push([span(`${this.#busy.label} …`, 'dim')])
     for (const queued of this.#queue) lines.push([span('queued ', 'yellow'), span(cut(oneLine(queued, width * 2), width - 8), 'dim')])
-    const [question] = this.#questions
     if (question) {
       const { lines: asked, column } = question.live(width)
       return { lines: [...lines, ...asked], cursor: { row: lines.length + asked.length - 1, column: column || lineWidth(asked.at(-1)!) } }
@@ -333,8 +343,8 @@ export class Interactive {
       return [...options.map(({ value, about = '' }): Line => [span(cut(`  ${value.padEnd(wide)}  ${about}`.trimEnd(), width), 'dim')]), ...found.options.length > MAX_OPTIONS ? [[span(`  … ${found.options.length - MAX_OPTIONS} more`, 'dim')]] : []]
     }
     if (this.#view) return [[span(cut(`  ${this.#draft.text.startsWith('>') ? 'Enter hands this to the running turn' : this.#draft.text === '' ? '' : 'Enter queues this; a ">" before it hands it to the running turn'}`, width), 'dim')]]
-    const { model, mode, session, client } = this.#talk
-    return [[span(cut(`  ${[model ?? 'the config\'s model', ...mode === 'default' ? [] : [`mode ${mode}`], client.where === 'daemon' ? 'daemon' : 'in this process', session === undefined ? 'new session' : session.slice(0, 12), '/help'].join(' · ')}`, width), 'dim')]]
+    const { model, answered, mode, session, client, spent } = this.#talk
+    return [[span(cut(`  ${[printable(model ?? answered ?? 'the config\'s model'), ...mode === 'default' ? [] : [`mode ${mode}`], client.where === 'daemon' ? 'daemon' : 'in this process', session === undefined ? 'new session' : session.slice(0, 12), ...spent === undefined ? [] : [dollars(spent)], '/help'].join(' · ')}`, width), 'dim')]]
   }
 }
 

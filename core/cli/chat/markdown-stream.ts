@@ -7,14 +7,14 @@
  */
 import { printable } from '../terminal.js'
 import { blocksOf, renderBlocks, renderCode } from './markdown.js'
-import type { Line } from './spans.js'
+import { span, wrap, type Line } from './spans.js'
 
 interface Fence { readonly mark: string; readonly indent: number }
 
 const OPENING = /^( {0,3})(`{3,}(?=[^`]*$)|~{3,})/
 const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?: |$)/
-/** An open block of more characters is no longer looked into: it is shown as it was written. */
-const MAX_BLOCK = 50_000
+/** An open block of more characters is taken for complete where its line ends; a longer line is shown as it was written. What takes longer to lay out is shown plain until it is complete. */
+const MAX_BLOCK = 8000, MAX_LINE = 4000, MAX_TAIL_MS = 25
 
 export class MarkdownStream {
   readonly #width: () => number
@@ -25,6 +25,7 @@ export class MarkdownStream {
   /** Something was said already: the next block stands apart from it. */
   #begun = false
   #apart = false
+  #slow = false
 
   constructor(width: () => number) { this.#width = width }
 
@@ -46,7 +47,10 @@ export class MarkdownStream {
     const partial = clean(this.#partial)
     if (this.#fence) return partial[0] === '' ? [] : this.#spaced(partial.flatMap(line => renderCode(this.#outdent(line), this.#width())))
     if (this.#open.length === 0 && partial.join('').trim() === '') return []
-    return this.#spaced(this.#render([...this.#open, ...partial].join('\n')))
+    const lines = [...this.#open, ...partial], started = performance.now()
+    const tail = this.#slow ? this.#asWritten(lines) : this.#render(lines)
+    this.#slow ||= performance.now() - started > MAX_TAIL_MS
+    return this.#spaced(tail)
   }
 
   #whole(raw: string): Line[] { return clean(raw).flatMap(line => this.#fence ? this.#inFence(line, this.#fence) : this.#take(line)) }
@@ -74,8 +78,8 @@ export class MarkdownStream {
     const first = this.#open[0]
     this.#open.push(line)
     this.#size += line.length + 1
-    if (first === undefined || line.trim() === '' || goesOn(first, line)) return []
     if (this.#size > MAX_BLOCK) return this.#settle()
+    if (first === undefined || line.trim() === '' || goesOn(first, line)) return []
     const tokens = blocksOf(this.#open.join('\n')), blocks = tokens.filter(({ type }) => type !== 'space')
     if (blocks.length < 2) return []
     const last = blocks.at(-1)!
@@ -83,20 +87,21 @@ export class MarkdownStream {
     this.#apart = true
     this.#open = last.raw.split('\n')
     this.#size = last.raw.length
+    this.#slow = false
     return done
   }
   #settle(): Line[] {
-    const text = this.#open.join('\n')
+    const lines = this.#open
     this.#open = []
-    if (text.trim() === '') return []
-    const done = this.#said(this.#render(text))
     this.#size = 0
+    this.#slow = false
+    if (lines.every(line => line.trim() === '')) return []
+    const done = this.#said(this.#render(lines))
     this.#apart = true
     return done
   }
-  #render(text: string): Line[] {
-    return this.#size > MAX_BLOCK ? text.split('\n').flatMap(line => renderBlocks([{ type: 'text', raw: line, text: line }], this.#width())) : renderBlocks(blocksOf(text), this.#width())
-  }
+  #render(lines: readonly string[]): Line[] { return lines.some(line => line.length > MAX_LINE) ? this.#asWritten(lines) : renderBlocks(blocksOf(lines.join('\n')), this.#width()) }
+  #asWritten(lines: readonly string[]): Line[] { return lines.flatMap(line => wrap([span(line)], this.#width())) }
   #said(lines: Line[]): Line[] {
     const spaced = this.#spaced(lines)
     if (lines.length > 0) { this.#begun = true; this.#apart = false }

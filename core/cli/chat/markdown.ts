@@ -1,11 +1,12 @@
 /**
  * Markdown as lines of a terminal: the tokens of `marked`, laid out for a width. Pure. Knows no stream; markdown-stream.ts decides what is complete.
- * Text is expected without control characters. A link shows where it leads, in plain sight; what can't be laid out is shown as it was written.
+ * Invariant: no control character comes out, not even one that was written as an entity. A link shows where it leads, in plain sight; what can't be laid out is shown as it was written.
  */
 import { Lexer, type Token, type Tokens } from 'marked'
+import { printable } from '../terminal.js'
 import { chop, lineWidth, span, wrap, type Line, type Span, type StyleName } from './spans.js'
 
-/** Narrower than this, a nested block is wrapped as if it had so much. */
+/** Narrower than this, a nested block is laid out as if it had so much, and broken at the edge. */
 const MIN_WIDTH = 10
 
 export function blocksOf(text: string): Token[] {
@@ -14,6 +15,7 @@ export function blocksOf(text: string): Token[] {
 export function renderBlocks(tokens: readonly Token[], width: number): Line[] {
   const blocks = tokens.filter(({ type }) => type !== 'space').map(token => block(token, Math.max(width, MIN_WIDTH))).filter(lines => lines.length > 0)
   return blocks.flatMap((lines, index) => index === 0 ? lines : [[], ...lines])
+    .map(line => line.map(part => ({ ...part, text: printable(part.text) }))).flatMap(line => lineWidth(line) > width ? wrap(line, width) : [line])
 }
 export const renderCode = (text: string, width: number): Line[] => chop(text.replaceAll('\t', '    '), Math.max(width - 2, MIN_WIDTH)).map(line => [span('  '), span(line, 'cyan')])
 
@@ -88,6 +90,6 @@ function link({ text, href, tokens }: Tokens.Link, style: readonly StyleName[]):
   return href === text || href === `mailto:${text}` || text === '' ? [{ text: href, style: [...style, 'underline'] }] : [...label, { text: ` (${href})`, style: [...style, 'dim'] }]
 }
 
-/** The names that models write; others stay as they are, so that none becomes a control character. */
+/** The names that models write; others stay as they are. */
 const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&nbsp;': ' ', '&amp;': '&' }
 const decoded = (text: string): string => text.replace(/&(?:lt|gt|quot|#39|nbsp|amp);/g, name => ENTITIES[name]!)

@@ -54,7 +54,10 @@ export class Plain {
         view.see(event)
         this.#print(view.take())
       })
-    } finally { this.#print(view.take()) }
+    } finally {
+      view.close()
+      this.#print(view.take())
+    }
   }
   #context(): CommandContext {
     return {

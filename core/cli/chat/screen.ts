@@ -5,7 +5,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { widthOf } from './spans.js'
 
-export interface Out { write(text: string): unknown; readonly columns?: number | undefined; readonly rows?: number | undefined }
+export interface Out { write(text: string): unknown; readonly columns?: number | undefined; readonly rows?: number | undefined; /** Asks the terminal itself, which may have changed a moment ago. */ getWindowSize?(): [number, number] }
 export interface Cursor { readonly row: number; readonly column: number }
 
 const ESC = '\u001b['
@@ -24,10 +24,10 @@ export class Screen {
     this.#out = out
     this.#columns = this.columns
   }
-  get columns(): number { return Math.max(this.#out.columns || 80, 4) }
+  get columns(): number { return Math.max(this.#size()[0] || 80, 4) }
   /** For a line: the last column stays free, since terminals disagree on what a full line does. */
   get width(): number { return this.columns - 1 }
-  get rows(): number { return Math.max(this.#out.rows || 24, 4) }
+  get rows(): number { return Math.max(this.#size()[1] || 24, 4) }
 
   /** Says `lines` for good and shows `live` below them. Of more than fits, the end is shown. */
   frame(lines: readonly string[], live: readonly string[], cursor: Cursor): void {
@@ -74,6 +74,7 @@ export class Screen {
     this.#at = { row: 0, column: 0 }
   }
 
+  #size(): readonly [number | undefined, number | undefined] { return this.#out.getWindowSize?.() ?? [this.#out.columns, this.#out.rows] }
   /** To the first changing line, after the terminal has broken them anew at its new width. */
   #home(): string {
     const rows = this.#shown.slice(0, this.#at.row).reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(stripVTControlCharacters(line)) / this.columns)), 0)

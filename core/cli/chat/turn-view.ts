@@ -41,6 +41,8 @@ export class TurnView {
   #said = false
   #kind: 'text' | 'calls' | undefined
   #lastThoughts = ''
+  /** Of this reply, thoughts were told already. */
+  #thought = false
   stopping = false
 
   constructor(options: ViewOptions, now = performance.now()) {
@@ -82,6 +84,15 @@ export class TurnView {
       case 'turn-end': this.#end(event, now); return
       default: return
     }
+  }
+
+  /** Nothing more comes, whether the turn has ended or is not heard of any more. */
+  close(now = performance.now()): void {
+    if (this.#ended) return
+    this.#finish(now)
+    for (const { label } of this.#calls.values()) this.#tell('calls', [[span('✗ ', 'yellow'), span(cut(label, this.#options.width() - 16)), span('  interrupted', 'dim')]])
+    this.#calls.clear()
+    this.#ended = true
   }
 
   /** What changes while the turn runs. */
@@ -129,7 +140,7 @@ export class TurnView {
       return
     }
     const whole = textOf(event)
-    if (event.reasoning !== undefined && this.#thoughts === '') { this.#thoughts = event.reasoning; this.#thoughtSince = now }
+    if (event.reasoning !== undefined && !this.#thought && this.#thoughtSince === 0) { this.#thoughts = event.reasoning; this.#thoughtSince = now }
     this.#endThoughts(now)
     if (whole.startsWith(this.#streamed)) this.#reply(this.#text.push(whole.slice(this.#streamed.length)))
     else {                                                   // pieces were missed: the log has it whole
@@ -146,6 +157,7 @@ export class TurnView {
     this.#text = new MarkdownStream(this.#options.width)
     this.#streamed = ''
     this.#arguments = 0
+    this.#thought = false
   }
   #endThoughts(now: number): void {
     if (this.#thoughtSince === 0) return
@@ -153,6 +165,7 @@ export class TurnView {
     const time = now - this.#thoughtSince
     if (this.#thoughts.trim() !== '') {
       this.#lastThoughts = this.#thoughts
+      this.#thought = true
       if (!this.#shown) this.#say([span(`∴ thought${time >= 100 ? ` for ${elapsed(time)}` : ''} (Ctrl-T shows it)`, 'dim')])
     }
     this.#shown = undefined
@@ -178,10 +191,7 @@ export class TurnView {
     this.#fresh()
   }
   #end({ reason, message, stats, usage, elapsedMs }: EventOf<'turn-end'>, now: number): void {
-    this.#finish(now)
-    for (const { label } of this.#calls.values()) this.#tell('calls', [[span('✗ ', 'yellow'), span(cut(label, this.#options.width() - 16)), span('  interrupted', 'dim')]])
-    this.#calls.clear()
-    this.#ended = true
+    this.close(now)
     if (reason !== 'completed') this.#say(...wrap([span(`${reason}${message === undefined ? '' : `: ${printable(message)}`}`, reason === 'aborted' ? 'yellow' : 'red')], this.#options.width()))
     const parts = [`${stats.steps} ${stats.steps === 1 ? 'step' : 'steps'}`, ...stats.toolCalls > 0 ? [`${stats.toolCalls} ${stats.toolCalls === 1 ? 'call' : 'calls'}`] : [], ...stats.blocked > 0 ? [`${stats.blocked} refused`] : [], `${usage.inputTokens + usage.outputTokens} tokens`, ...usage.cost === undefined ? [] : [dollars(usage.cost)], elapsed(elapsedMs)]
     this.#lines.push([], [span(cut(parts.join(' · '), this.#options.width()), 'dim')])
