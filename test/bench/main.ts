@@ -8,6 +8,9 @@ const BENCHES: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
   dispatch: async () => (await import('./dispatch.js')).benchDispatch,
   start: async () => (await import('./start.js')).benchStart,
   reload: async () => (await import('./reload.js')).benchReload,
+  history: async () => (await import('./history.js')).benchHistory,
+  log: async () => (await import('./log.js')).benchLog,
+  memory: async () => (await import('./memory.js')).benchMemory,
 }
 const args = process.argv.slice(2)
 const json = args.includes('--json')
