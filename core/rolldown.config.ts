@@ -12,6 +12,13 @@ const plugins = readdirSync(join(root, 'plugins'), { withFileTypes: true }).flat
 /** What others import, and may import from a module. */
 const DOORS = ['api', 'testing']
 
+/** Few files: what every command needs, and what every host does, each in one. What a start may do without is imported when it is needed, and stays apart. */
+const LATER = 'module-graph|module-record|module-cycles|compile|resolve|stack-traces|watcher'
+const GROUPS = [
+  { name: 'base', priority: 2, test: /core\/cli\/(main|connect)\.ts$|core\/agent\/vocabulary\.ts$|node_modules\/commander\// },
+  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
+]
+
 /** zod brings its messages in 50 languages, a third of what a start would read; ours are English. */
 const englishOnly: Plugin = {
   name: 'english-only',
@@ -40,15 +47,15 @@ const doors: Plugin = {
 
 /**
  * One build: the command, the doors for plugins and tests, and each shipped plugin, with what they share in chunks, so that there is one instance of everything.
- * Pure JavaScript is bundled, since reading 200 small files is most of a cold start; native packages and one that looks for its own file stay outside.
+ * Pure JavaScript is bundled, since reading 200 small files is most of a cold start; native packages and the SDKs of optional plugins stay outside.
  * CommonJS, since Node 20 takes three times as long to load modules, and since it can be kept compiled (core/cli/code-cache.ts).
  */
 export default defineConfig({
   input: { cli: join(root, 'core/cli/hx.ts'), ...Object.fromEntries(DOORS.map(name => [name, join(root, `core/${name}.ts`)])), ...Object.fromEntries(plugins) },
   platform: 'node',
   plugins: [englishOnly, ascii, doors],
-  external: [/^node:/, 'oxc-transform', 'write-file-atomic', /^@modelcontextprotocol\//],
+  external: [/^node:/, 'oxc-transform', /^@modelcontextprotocol\//],
   resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
-  output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name].cjs', cleanDir: true, minify: true },
+  output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name].cjs', cleanDir: true, minify: true, codeSplitting: { groups: GROUPS } },
   logLevel: 'warn',
 })
