@@ -1,22 +1,23 @@
 /**
  * Shows how the files of another tool hang on the hooks here: the command hooks of `.claude/settings.json`, run as Claude Code documents them, by the names of its tools.
- * Only folders that the config names are read, once, when the plugin is loaded: what a turn writes there counts after a reload by a person.
+ * Only folders that the config names are read (else its own), once, when the plugin is loaded: what a turn writes there counts after a reload by a person.
  * Invariants: nobody is made milder (an `allow` of a script has no say over other plugins); a command is gone when its time, its turn or this plugin is over.
  */
 import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { accept, ask, block, duration, proceed, reject, z, type Base, type Context, type Mode, type SessionView, type ToolCall } from 'harnessx'
+import { accept, ask, block, duration, messageOf, proceed, reject, z, type Base, type Context, type Mode, type SessionView, type ToolCall } from 'harnessx'
 import { runCommand } from './command.js'
 import { outcomeOf, together, type Outcome } from './outcome.js'
 import { readSettings, type EventName, type Hook } from './settings.js'
 import { ourInput, theirInput, theirName, theirResponse } from './tools.js'
+import { Transcripts } from './transcript.js'
 
 export const name = 'claude-hooks'
 export const Config = z.strictObject({
-  /** Folders whose `.claude/settings.json` and `settings.local.json` are trusted; their hooks run for sessions in them. `~/` is the home. */
-  folders: z.array(z.string().refine(path => isAbsolute(path) || path === '~' || path.startsWith('~/'), 'must be absolute or begin with "~/"')).min(1),
+  /** Folders whose `.claude/settings.json` and `settings.local.json` are trusted; their hooks run for sessions in them. Left out: the folder of the config. `~/` is the home. */
+  folders: z.array(z.string().refine(path => isAbsolute(path) || path === '~' || path.startsWith('~/'), 'must be absolute or begin with "~/"')).min(1).optional(),
   /** The user's own `~/.claude/settings.json` too, for these sessions. */
   user: z.boolean().default(false),
   /** For a command that names no timeout of its own. */
@@ -33,6 +34,7 @@ const MODES: Readonly<Record<Mode, string>> = { default: 'default', 'accept-edit
 export async function apply(ctx: Context, config: Config) {
   const projects = await readProjects(ctx, config)
   const options = { timeout: Math.max(config.timeout, ...projects.flatMap(({ hooks }) => hooks.map(({ timeoutMs = 0 }) => timeoutMs))) + SLACK_MS }
+  const transcripts = new Transcripts(() => ctx.dataDir)
   /** Words of a SessionStart for the first prompt, by session. */
   const opening = new Map<string, readonly string[]>()
   /** Calls whose hooks have run and that are not over, by session and id. */
@@ -44,7 +46,7 @@ export async function apply(ctx: Context, config: Config) {
     const project = projectOf(projects, session.cwd)
     const hooks = project?.hooks.filter(hook => hook.event === event && hook.matches(subject)) ?? []
     if (!project || hooks.length === 0) return undefined
-    const input = { session_id: session.id, transcript_path: '', cwd: session.cwd, permission_mode: MODES[session.mode ?? 'default'], hook_event_name: event, ...more }
+    const input = { session_id: session.id, transcript_path: await transcriptOf(session), cwd: session.cwd, permission_mode: MODES[session.mode ?? 'default'], hook_event_name: event, ...more }
     const commands = new Map(hooks.map(hook => [hook.command, hook.timeoutMs ?? config.timeout]))
     const stopping = AbortSignal.any([signal, ctx.signal])
     const outcomes = await Promise.all([...commands].map(async ([command, timeoutMs]) => {
@@ -57,6 +59,11 @@ export async function apply(ctx: Context, config: Config) {
     if (outcome.halt !== undefined) ctx.agents.abort(session.id, outcome.halt)
     return outcome
   }
+  /** A script may do without: what can't be written costs a line in the log. */
+  const transcriptOf = (session: SessionView): Promise<string> => transcripts.of(session).catch((error: unknown) => {
+    ctx.logger.warn(`the transcript of session "${session.id}" can not be written: ${messageOf(error)}`)
+    return ''
+  })
   const toolInput = (session: SessionView, call: ToolCall) => ({ tool_name: theirName(call.name), tool_input: theirInput(call.name, call.arguments, session.cwd), tool_use_id: call.id })
   const preToolUse = (payload: Base, call: ToolCall) => fire('PreToolUse', theirName(call.name), payload, toolInput(payload.session, call))
 
@@ -125,6 +132,7 @@ export async function apply(ctx: Context, config: Config) {
   ctx.on('agent/session-end', async payload => {
     opening.delete(payload.session.id)
     if (payload.session.depth === 0) await fire('SessionEnd', 'other', payload, { reason: 'other' })
+    await transcripts.forget(payload.session.id)
   }, options)
   ctx.on('agent/ask', payload => {
     void fire('Notification', 'permission_prompt', payload, { message: `hx needs your permission to use ${theirName(payload.call.name)}`, title: 'Permission needed', notification_type: 'permission_prompt' })      // the question doesn't wait for it
@@ -134,7 +142,8 @@ export async function apply(ctx: Context, config: Config) {
 /** Reads the files, and says what of them will not be. */
 async function readProjects(ctx: Context, { folders, user }: Config): Promise<readonly Project[]> {
   const own = user ? await readSettings(homedir()) : { files: [], hooks: [], problems: [] }
-  const projects = await Promise.all(folders.map(async written => {
+  const here = ctx.get('host')?.configDir
+  const projects = await Promise.all((folders ?? (here === undefined ? [] : [here])).map(async written => {
     const folder = resolve(written.replace(/^~(?=\/|$)/, homedir()))
     const { files, hooks, problems } = await readSettings(folder)
     if (files.length === 0) ctx.logger.warn(`"${join(folder, '.claude')}" holds no settings.json; add one and reload, or take the folder out of the config`)

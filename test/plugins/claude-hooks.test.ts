@@ -41,6 +41,14 @@ describe('claude-hooks: PreToolUse', () => {
     expect(left('in')).toMatchObject({ hook_event_name: 'PreToolUse', tool_name: 'Read', tool_input: { file_path: project.at('a.txt') }, tool_use_id: expect.any(String), session_id: expect.any(String), cwd: project.path, permission_mode: 'default' })
     expect(left('dir')).toBe(project.path)
   })
+  it('gets the conversation so far as a file of JSON lines, grown by what is new at each call', async () => {
+    const { run, out, host } = await started({ PreToolUse: [{ command: 'cat > $OUT/in; cp "$(node -p "JSON.parse(require(\'fs\').readFileSync(\'$OUT/in\',\'utf8\')).transcript_path")" $OUT/transcript' }] }, { files: { 'a.txt': 'hello' } })
+    await run([[{ name: 'read_file', arguments: { path: 'a.txt' } }], [{ name: 'glob', arguments: { pattern: '*' } }]])
+    const lines = readFileSync(out.at('transcript'), 'utf8').trim().split('\n').map(line => JSON.parse(line))
+    expect(lines.map(({ type, message }) => [type, typeof message.content === 'string' ? message.content : message.content.map((part: { type: string; name?: string }) => part.name ?? part.type)])).toEqual([['user', 'go'], ['assistant', ['Read']], ['user', ['tool_result']], ['assistant', ['Glob']]])
+    expect(lines[1].message.content[0].input.file_path).toMatch(/\/a\.txt$/)
+    await host.close()
+  })
   it('is refused by exit code 2, with what stands on stderr', async () => {
     const { call } = await started({ PreToolUse: [{ matcher: 'Edit|Write', command: 'echo "not this file" >&2; exit 2' }] })
     expect((await call('write_file', { path: 'a.txt', content: 'x' })).read).toMatch(/^blocked by plugin "claude-hooks": not this file\./)

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest'
 import { createTestHost, type PluginRow, type TestHost, type TestRun } from 'harnessx/testing'
 import type { CommandAnswer, Context, RunInput } from 'harnessx'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 
 /** One reply: text, or calls of tools (`arguments` as an object, or a raw string). */
 export type ScriptedTurn = string | readonly { readonly name: string; readonly arguments: object | string }[]
@@ -61,8 +62,9 @@ export async function pluginHost(rows: readonly Row[], options: { files?: Readon
       return prompt === undefined ? text : { prompt }
     },
     reload: async (id, row) => {
+      const changed = !isDeepStrictEqual(row.config ?? {}, present.find(one => idOf(one) === id)?.config ?? {})
       present = present.map(one => idOf(one) === id ? { ...one, ...row } : one)
-      const { failed } = row.config ? await host.configure(present) : await host.reload(id, row.module)
+      const { failed } = changed ? await host.configure(present) : await host.reload(id, row.module)
       if (failed.length > 0) throw new Error(failed.map(({ message }) => message).join('; '))
     },
     unload: async id => {
