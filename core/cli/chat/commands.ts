@@ -66,7 +66,7 @@ const OWN: Readonly<Record<string, Own>> = {
   } },
   continue: { about: 'go on with the last session here, or with another', words: '[SESSION]', run: async (args, context) => {
     const { talk, cwd } = context, all = await talk.ask(client => client.sessions())
-    const id = args !== '' ? sessionId(all, args) : all.find(one => one.cwd === cwd && one.id !== talk.session && !one.archived && one.parent === undefined)?.id
+    const id = args !== '' ? await sessionId(all, args, id => talk.ask(client => client.session(id))) : all.find(one => one.cwd === cwd && one.id !== talk.session && !one.archived && one.parent === undefined)?.id
     if (id === undefined) throw new HarnessError('session_missing', `there is no other session in ${cwd}; /sessions lists all`)
     talk.session = id
     await context.recall()

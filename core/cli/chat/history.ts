@@ -4,7 +4,7 @@
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { makeFolder } from '../../places.js'
+import { makeFolder } from '../../kernel/folder.js'
 
 const KEPT = 1000
 /** A longer text was pasted; it is not kept. */
