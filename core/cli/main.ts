@@ -116,6 +116,10 @@ does(addCommand(plugins, 'disable <id>', 'switch an entry off, in the config fil
 does(addCommand(plugins, 'reload [id]', 'load a plugin anew in the daemon; without an id, read the config again'), async () => (await import('./plugins.js')).reload)
 does(addCommand(plugins, 'new <name>', 'write a plugin to begin with, its test, and its row; a running daemon takes it at once')
   .addOption(new Option('--from <kind>', 'what it begins as').choices(KINDS).default('guard')), async () => (await import('./new-plugin.js')).create)
+does(addCommand(plugins, 'add <package>', 'install a plugin (a package, a folder, a .tgz, or a file of yours), show what it hangs on, ask, and write its row')
+  .option('--id <id>', 'the id of its row').option('-y, --yes', 'don\'t ask'), async () => (await import('./packages.js')).add)
+does(addCommand(plugins, 'remove <id>', 'take its row out').option('--purge', 'and uninstall its package, and delete its data'), async () => (await import('./packages.js')).remove)
+does(addCommand(plugins, 'update [id]', 'the newest version of its package; without an id, of all'), async () => (await import('./packages.js')).update)
 does(addCommand(plugins, 'info <id>', 'one plugin: state, what it registered, what it waits for'), async () => (await import('./plugins.js')).info)
 
 does(addCommand(program, 'hooks', 'hooks and their handlers, in order, with figures'), async () => (await import('./lists.js')).hooks)

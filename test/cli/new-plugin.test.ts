@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { linkHost } from '../../core/cli/link-host.js'
 import { KINDS } from '../../core/cli/plugin-kinds.js'
 import { TEMPLATES, testFile } from '../../core/cli/plugin-templates.js'
-import { place } from '../support/hx.js'
+import { place, until } from '../support/hx.js'
 
 const run = promisify(execFile)
 
@@ -53,12 +53,13 @@ describe('hx plugins new', () => {
     expect(readFileSync(join(folder, 'plugins/x.test.ts'), 'utf8')).toContain("from 'vitest'")
   })
   it('runs at once in a daemon that serves the config, without trust said again', async () => {
-    const { hx } = place({ 'harness.config.yaml': 'plugins: []\n' })
-    expect((await hx(['start', '--trust'])).code).toBe(0)
-    try {
-      const { code, stdout } = await hx(['plugins', 'new', 'live'])
-      expect(stdout).toContain('the daemon runs it')
-      expect(code).toBe(0)
-    } finally { await hx(['stop']) }
+    const { hx, start } = place({ 'harness.config.yaml': 'plugins: []\n' })
+    const daemon = start(['start', '--foreground', '--trust'])
+    await until(() => daemon.output().stderr.includes('listens on'))
+    const { code, stdout } = await hx(['plugins', 'new', 'live'])
+    expect(stdout).toContain('the daemon runs it')
+    expect(code).toBe(0)
+    daemon.child.kill('SIGTERM')
+    expect((await daemon.ended).code).toBe(0)
   }, 30_000)
 })
