@@ -4,7 +4,7 @@
 export const DENY: readonly string[] = [
   'rm -rf /', 'sudo', 'shutdown', 'reboot', 'mkfs', 'dd if=*',
   'sudoedit', 'su', 'doas', 'pkexec', 'run0', 'halt', 'poweroff', 'init 0', 'init 6', 'systemctl poweroff', 'systemctl reboot', 'systemctl halt', 'mkfs.*', 'wipefs', 'dd of=/dev/*', '> /dev/sd*', '> /dev/nvme*', '> /dev/disk*',
-  'hx', 'harnessx',
+  'hx', 'harnessx', '*/harnessx/dist/cli.cjs', '*/harnessx/dist/cli.js',
 ]
 /** Only when a person says yes. */
 export const ASK: readonly string[] = ['rm *', 'chmod 777 *', '> /etc/*', 'unlink *', 'shred *', 'find * -delete', 'at *', 'batch', 'crontab *', 'chmod 0777 *', 'chmod a+rwx *', 'chmod ugo+rwx *', 'chmod +rwx *']

@@ -25,6 +25,9 @@ const MAX_LENGTH = 65_536, MAX_COMMANDS = 50, MAX_DEPTH = 8, MAX_CWDS = 8
 /** Builtins that evaluate words as arithmetic or as a variable's subscript, where a quoted `$(…)` runs after all; the second only with `-v`. */
 const EVALUATING = new Set(['let', 'read', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'mapfile', 'readarray', 'wait']), EVALUATING_V = new Set(['test', '[', 'printf'])
 
+/** Variables whose value some program runs. */
+const RUN_VARIABLES = /^(?:GIT_(?:SSH|SSH_COMMAND|EDITOR|SEQUENCE_EDITOR|PAGER|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)|(?:MAN|SYSTEMD_)?PAGER|LESSOPEN|LESSCLOSE|EDITOR|VISUAL|FCEDIT|BROWSER|PROMPT_COMMAND|PS[0-4]|RSYNC_RSH|CVS_RSH|SUDO_ASKPASS|SSH_ASKPASS|npm_config_script_shell)$/
+
 export function readCommand(source: string): Reading {
   const reader = new Reader()
   reader.script(source, 0)
@@ -109,6 +112,7 @@ class Reader {
     if (name === undefined) return
     if (isOpen(name)) return void this.unclear.add(`the command itself is only known when it runs (${readable(name)})`)
     if (EVALUATING.has(name) || (EVALUATING_V.has(name) && words.includes('-v'))) this.#literal(words)
+    for (const { name: variable, value } of assignedIn(name, words, assignments)) if (RUN_VARIABLES.test(variable)) this.#beside(() => { this.script(value, this.#depth + 1) }, 'forgotten')
     this.#move(words)
     const outer = this.#inner
     this.#inner = true
@@ -145,6 +149,12 @@ class Reader {
     if (node.operator !== '<' && node.operator !== '<&') this.#add({ words: ['>', target], assignments: [], source })
     if (node.operator.startsWith('<')) this.#add({ words: ['<', target], assignments: [], source })
   }
+}
+
+/** `NAME=value` before a command, and as a word of those that set variables. */
+function assignedIn(name: string, words: readonly string[], assignments: SimpleCommand['assignments']): SimpleCommand['assignments'] {
+  if (!/^(?:.*\/)?(?:env|export|declare|typeset|readonly|local)$/.test(name)) return assignments
+  return [...assignments, ...words.flatMap(word => { const [, key, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []; return key === undefined ? [] : [{ name: key, value: value! }] })]
 }
 
 const either = (some: readonly string[], others: readonly string[]): readonly string[] => {
