@@ -3,6 +3,8 @@
  * The only file that knows both sides. Begin: config → kernel → agent → plugins → watcher. End: in reverse.
  * Invariants: what is in force changes only as a whole; a config that can not be read leaves the last good one in force, and says so.
  */
+import { createHash } from 'node:crypto'
+import { realpathSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { dirname, join } from 'node:path'
 import { createAgent, type Agent } from './agent/agent.js'
@@ -21,7 +23,8 @@ import type { Level, Log } from './kernel/log.js'
 import { parseConfig } from './loader/config.js'
 import { PluginHost, type HostEvents, type PluginInfo, type ReloadReport } from './loader/host.js'
 import { ModuleImporter } from './loader/importer.js'
-import type { Texts } from './loader/files.js'
+import { over, type Texts, type TextSource } from './loader/files.js'
+import { counts, HeldChanges, type HeldFile } from './loader/held-changes.js'
 import type { Located } from './loader/locate.js'
 import { readConfig, type ConfigInForce } from './loader/read-config.js'
 import type { Trust } from './loader/trust.js'
@@ -73,9 +76,12 @@ export interface Status {
   /** Of the last minute or two. */
   readonly loopDelayP99Ms: number
   readonly reloads: number
+  /** Changes of config and plugins that a tool may have made: not loaded until a person says so. */
+  readonly held: readonly HeldFile[]
 }
 /** What happens to the host, beside the log: for a demo, a status line, a test. */
 export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEvents[K] }[keyof HostEvents]
+  | { readonly type: 'held' } & HeldFile
   | { readonly type: 'config-applied'; readonly ms: number }
   | { readonly type: 'config-rejected'; readonly message: string; readonly place: Place | undefined }
 
@@ -105,6 +111,7 @@ export class App {
   /** Of the window before this one. */
   #loopDelayBefore = 0
   #loopWindow: NodeJS.Timeout | undefined
+  readonly #held: HeldChanges
   #config: ConfigInForce
   #rejected: string | undefined
   #watcher: Watcher | undefined
@@ -114,7 +121,7 @@ export class App {
 
   /** Resolves when every plugin is active, waiting or failed. Rejects with `untrusted` or `config_invalid`; then nothing is left. */
   static async start(options: AppOptions): Promise<App> {
-    const app = new App(options, readConfig(readOptions(options)))
+    const app = new App(options)
     try { await app.#begin() } catch (error) {
       await app.stop()
       throw error
@@ -122,10 +129,17 @@ export class App {
     return app
   }
 
-  private constructor(options: AppOptions, config: ConfigInForce) {
+  private constructor(options: AppOptions) {
     const { places, log, cwd, trust } = options
     this.#options = options
-    this.#config = config
+    this.#held = new HeldChanges({
+      suspects: at => (this.#agent as Agent | undefined)?.tools.spans.any === true && !this.#config.config.reload.trustTools && this.#agent.tools.spans.covers(at()),   // before there is an agent, nothing has run
+      inUse: file => this.#config.texts.get(file) ?? this.#importer.text(file),
+      real: file => this.#importer.real(file),
+      held: change => { this.#tellHeld(change) },
+      store: join(places.state, 'held', `${createHash('sha256').update(realpathSync(options.located.file)).digest('hex').slice(0, 16)}.json`),
+    })
+    const config = this.#config = readConfig({ ...readOptions(options), read: this.#held })
     this.#hideSecrets()
     this.#kernel = new Kernel({ log })
     this.#store = new FileSessionStore({ folder: places.sessions, durability: config.config.sessions.durability, report: message => { log.warn(message) } })
@@ -140,7 +154,7 @@ export class App {
     this.#kernel.service('host', () => host)
     this.#kernel.service('keys', () => ({ get: name => this.#config.env[name] }))
     this.#routes = options.serves ? new Routes(this.#kernel) : undefined
-    this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log)
+    this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log, this.#held)
     this.#kernel.hooks.locate = raw => this.#importer.original(raw)
     this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => this.#config.config.reload.drainMs })
   }
@@ -208,6 +222,7 @@ export class App {
       plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: lanes.length, queued: lanes.reduce((all, { queued }) => all + queued, 0),
       rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: Math.max(this.#loopDelayBefore, this.#loopDelayNow()),
       reloads: plugins.reduce((all, plugin) => all + plugin.reloads, 0),
+      held: this.held(),
     }
   }
   #configStatus(): ConfigStatus { return { path: this.#options.located.file, state: this.#rejected === undefined ? 'in force' : 'rejected', problem: this.#rejected } }
@@ -222,7 +237,17 @@ export class App {
     if (ids.length === 0) return this.#readAgain()
     const reports = []
     for (const id of ids) reports.push(await this.#host.reloadEntry(id))
-    return { reloaded: reports.flatMap(report => report.reloaded), failed: reports.flatMap(report => report.failed), ms: reports.reduce((all, report) => all + report.ms, 0) }
+    return together(reports)
+  }
+  /** What a tool may have changed of what runs here, and nobody has agreed to yet. */
+  held(): readonly HeldFile[] {
+    if (this.#agent.tools.spans.any) this.#held.look(this.#followed())
+    return this.#held.list()
+  }
+  /** Loads what was held, as it was shown. */
+  async reloadHeld(): Promise<ReloadReport> {
+    const texts = this.#held.release()
+    return this.#take([...texts.keys()], texts)
   }
   /** The disposer ends the subscription. */
   on(listener: (event: AppEvent) => void): () => void {
@@ -233,6 +258,7 @@ export class App {
   /** Ends everything, in order and within limits. May be called more than once. */
   stop(): Promise<void> { return this.#stopping ??= this.#stop() }
   async #stop(): Promise<void> {
+    if (this.#agent.tools.spans.any) this.#held.look(this.#followed())     // for the next host of this config
     this.#loopDelay.disable()
     clearInterval(this.#loopWindow)
     await this.#watcher?.close()
@@ -262,7 +288,7 @@ export class App {
   async #takeConfig(read: Texts | undefined): Promise<ReloadReport> {
     const started = performance.now()
     let next: ConfigInForce
-    try { next = readConfig({ ...readOptions(this.#options), read }) } catch (error) {
+    try { next = readConfig({ ...readOptions(this.#options), read: over(read ?? new Map(), this.#held) }) } catch (error) {
       this.#reject(error)
       throw error
     }
@@ -293,19 +319,34 @@ export class App {
     for (const { message, ...place } of this.#config.notes) this.#options.log.info(`${message} (${at(place)})`)
   }
 
+  #isConfig(file: string): boolean { return this.#config.texts.has(file) || this.#options.located.layers.includes(file) || this.#config.looked.includes(file) }
+  /** All that runs here, and where more of it may appear. */
+  #followed(): Set<string> {
+    return new Set([...[...this.#host.files()].filter(file => !this.#importer.isFixed(file)), ...this.#importer.files(), ...this.#config.texts.keys(), ...this.#options.located.layers, ...this.#config.looked])
+  }
+  /** These files have changed: the config first, then modules. */
+  async #take(files: readonly string[], texts: Texts): Promise<ReloadReport> {
+    const reports: ReloadReport[] = []
+    if (files.some(file => this.#isConfig(file))) await this.#readAgain(texts).then(report => { reports.push(report) }, () => {})   // told by #reject
+    const modules = files.filter(file => !this.#isConfig(file))
+    if (modules.length > 0) reports.push(await this.#host.reload(modules, texts))
+    return together(reports)
+  }
+  #tellHeld(change: HeldFile): void {
+    this.#options.log.warn(`a tool may have changed ${change.file} (${counts(change)}): not loaded; "hx plugins reload --held" loads it, putting the file back drops it`)
+    this.#emit({ type: 'held', ...change })
+  }
   async #watch(): Promise<void> {
     const { Watcher } = await import('./loader/watcher.js')
-    const isConfig = (file: string) => this.#config.texts.has(file) || this.#options.located.layers.includes(file) || this.#config.looked.includes(file)
     const { log } = this.#options
     this.#watcher = new Watcher({
-      files: () => new Set([...[...this.#host.files()].filter(file => !this.#importer.isFixed(file)), ...this.#importer.files(), ...this.#config.texts.keys(), ...this.#options.located.layers, ...this.#config.looked]),
+      files: () => this.#followed(),
       text: file => this.#config.texts.get(file) ?? this.#importer.text(file),
-      whole: (file, text) => isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
-      settleMs: (file, text) => isConfig(file) && this.#lacksRows(file, text) ? CONFIG_SETTLE_MS : 0,
+      whole: (file, text) => this.#isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
+      settleMs: (file, text) => this.#isConfig(file) && this.#lacksRows(file, text) ? CONFIG_SETTLE_MS : 0,
       changed: async (files, texts) => {
-        if (files.some(isConfig)) await this.#readAgain(texts).catch(() => {})   // told by #reject
-        const modules = files.filter(file => !isConfig(file))
-        if (modules.length > 0) await this.#host.reload(modules, texts)
+        const admitted = this.#held.admit(files, texts)
+        if (admitted.length > 0) await this.#take(admitted, admitted.length === files.length ? texts : new Map(admitted.map(file => [file, texts.get(file)])))
       },
       report: ({ files, error }) => { log.warn(`${files.join(', ')}: ${messageOf(error)}`) },
       log,
@@ -335,12 +376,15 @@ export class App {
   }
 }
 
+const together = (reports: readonly ReloadReport[]): ReloadReport =>
+  ({ reloaded: reports.flatMap(report => report.reloaded), failed: reports.flatMap(report => report.failed), ms: reports.reduce((all, report) => all + report.ms, 0) })
+
 /** The installation's own code; a checkout is somebody's workspace, but for what runs of it. */
 const installed = ({ root }: Installation): string[] => [root.includes('/node_modules/') ? root : join(root, 'dist')]
 
 /** The one importer of plugins: it answers `harnessx` with this very instance. */
-export function importerFor({ built, plugins }: Installation, trust: Trust, base: string, log: Log): ModuleImporter {
-  return new ModuleImporter({ builtins: { harnessx: api }, trust, base, native: built ? [plugins] : [], log })
+export function importerFor({ built, plugins }: Installation, trust: Trust, base: string, log: Log, veil?: TextSource): ModuleImporter {
+  return new ModuleImporter({ builtins: { harnessx: api }, trust, base, native: built ? [plugins] : [], log, veil })
 }
 
 const readOptions = ({ located, places, env, trust, plugins, without }: AppOptions) => ({ located, places, env, trust, extra: plugins ?? [], without: without ?? [] })

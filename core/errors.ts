@@ -11,6 +11,7 @@ export const CODES = {
   no_model: { exit: 2, about: 'no model is ready: no key, no local server, no --offline' },
   unknown_id: { exit: 2, about: 'an id or name that does not exist' },
   untrusted: { exit: 3, about: 'the folder is not trusted, so nothing of it was read' },
+  held: { exit: 3, about: 'a tool may have made this change, so it waits for "hx plugins reload --held"' },
   plugin_invalid: { exit: 1, about: 'a module does not have the exports of a plugin' },
   plugin_failed: { exit: 1, about: 'a plugin threw while it was loaded' },
   plugin_timeout: { exit: 1, about: 'a plugin did not finish loading or stopping in time' },

@@ -22,6 +22,8 @@ export interface ToolRun {
   readonly outputDir: string
   /** Every command line of a program that the tool starts goes through this: a sandbox may stand before it. */
   launch(argv: readonly string[]): readonly string[]
+  /** What this call leaves running, until it is over: its effects are the call's. */
+  lingers(over: Promise<unknown>): void
   /** Tells clients how far it is. */
   progress(message: string): void
 }

@@ -54,15 +54,15 @@ async function use(turn: Turn, call: ToolCall): Promise<ToolResult> {
 async function execute(turn: Turn, call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
   const gone = new AbortController()
   const confined = turn.ports.workspace.launcher(turn.session.view(), call.id) !== undefined
-  const running = turn.ports.tools.use(call.name, confined, signal, async (tool, owner) => {
+  const running = turn.ports.tools.use(call.name, confined, signal, async (tool, owner, linger) => {
     const free = letGoOf(call, owner, gone)
-    try { return await runTool(turn, call, tool, owner, signal) } finally { free() }
+    try { return await runTool(turn, call, tool, owner, signal, linger) } finally { free() }
   })
   if (!running) throw new Error(`tool "${call.name}" is gone: its plugin was unloaded`)
   return untilAborted(untilAborted(running, signal), gone.signal)
 }
 
-async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Owner, act: AbortSignal): Promise<ToolResult> {
+async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Owner, act: AbortSignal, linger: ToolRun['lingers']): Promise<ToolResult> {
   const { ports, session } = turn
   const fit = tool.schema.read(call.arguments)                         // once more: the tool may have been reloaded since it was judged, and defaults are filled in
   if (!fit.ok) throw new Error(`the arguments don't fit the schema of tool "${call.name}" any more: ${fit.problem}`)
@@ -72,6 +72,7 @@ async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Own
     session: ports.workspace.callView(session.view(), call.id), ...turn.at, callId: call.id, signal,
     get outputDir() { return session.outputDir() },
     launch: argv => ports.workspace.launcher(session.view(), call.id)?.(argv) ?? argv,
+    lingers: linger,
     progress: message => { if (!over) turn.input.emit({ type: 'progress', callId: call.id, name: call.name, message: String(message) }) },
   }
   try {

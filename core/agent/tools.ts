@@ -8,6 +8,7 @@ import type { Kernel } from '../kernel/kernel.js'
 import type { Owner, Registry, Scope } from '../kernel/registry.js'
 import { readParameters, type Schema } from './arguments.js'
 import type { Tool, ToolInfo, ToolRun, ToolsService } from './services.js'
+import { UnconfinedSpans } from './unconfined-spans.js'
 import type { ToolSpec } from './vocabulary.js'
 
 /** A registered tool, read and checked. */
@@ -24,7 +25,8 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 export class Tools {
   readonly #registry: Registry<OfferedTool>
-  #unconfined = 0
+  /** When calls ran whose effects are not confined to the workspace. */
+  readonly spans = new UnconfinedSpans()
   #offered: { entries: readonly unknown[]; specs: readonly ToolSpec[] } | undefined
 
   constructor(kernel: Kernel) {
@@ -52,16 +54,20 @@ export class Tools {
   }
   get(name: string): OfferedTool | undefined { return this.#registry.get(name)?.value }
   names(): readonly string[] { return this.#registry.slots() }
-  /** Runs `work` as a call of the tool's plugin; undefined when nobody has the name. `confined`: programs of this call are. */
-  use<R>(name: string, confined: boolean, signal: AbortSignal, work: (tool: OfferedTool, owner: Owner) => Promise<R>): Promise<R> | undefined {
+  /** Runs `work` as a call of the tool's plugin; undefined when nobody has the name. `confined`: programs of this call are. What the call leaves running counts until it is over, as `linger` is told. */
+  use<R>(name: string, confined: boolean, signal: AbortSignal, work: (tool: OfferedTool, owner: Owner, linger: (over: Promise<unknown>) => void) => Promise<R>): Promise<R> | undefined {
     return this.#registry.use(name, async (tool, { owner }) => {
-      if (!tool.unconfined || (tool.unconfined === 'programs' && confined)) return work(tool, owner)
-      this.#unconfined++
-      try { return await work(tool, owner) } finally { this.#unconfined-- }
+      if (!tool.unconfined || (tool.unconfined === 'programs' && confined)) return work(tool, owner, () => {})
+      const end = this.spans.begin()
+      try { return await work(tool, owner, over => {
+        const ended = this.spans.begin()
+        void over.then(() => { ended() }, () => { ended() })
+      }) } finally { end() }
     }, signal)
   }
-  /** Calls that run now and whose effects are not confined to the workspace: what changes on disk meanwhile may be theirs. */
-  get unconfined(): number { return this.#unconfined }
+
+  /** Calls of that kind that run now. */
+  get unconfined(): number { return this.spans.running }
 
   #visible() { return this.#registry.entries().filter(entry => this.#registry.get(entry.slot) === entry) }
 

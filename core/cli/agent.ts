@@ -58,6 +58,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
     const handle = after !== undefined ? await (client as DaemonClient).attach(session!, { after }, approver) : await client.run(order, approver)
     signals.first = name => { handle.abort(`stopped by ${name}`) }
     const result = io.json ? await printLines(handle, io) : await printText(handle, io, client.where === 'daemon')
+    if (!io.json && signals.code === undefined) await (await import('./held.js')).tellHeld(io, client)
     return signals.code ?? exitOf(result)
   } finally {
     await client.close()

@@ -36,6 +36,8 @@ export interface Client {
   status(): Promise<Status>
   /** Reads the config again; with ids, loads these plugins anew even when their files did not change. */
   reload(ids?: readonly string[]): Promise<ReloadReport>
+  /** Loads what was held because a tool may have changed it. */
+  reloadHeld(): Promise<ReloadReport>
   /** Ends the host, after this answer. */
   stop(): Promise<unknown>
   /** Lets go of the host: a daemon goes on, this process's own ends. */

@@ -9,6 +9,7 @@ import { trustAll } from '../loader/trust.js'
 import type { PluginInfo } from '../loader/host.js'
 import { admit } from './admission.js'
 import { daemonOf, find, runningDaemon, type Found } from './connect.js'
+import { heldLines, HOW } from './held.js'
 import type { Io } from './io.js'
 
 export interface Editable extends Found {
@@ -23,7 +24,9 @@ export async function editableConfig(io: Io): Promise<Editable> {
   const found = find(io), { located, places } = found
   const file = editable(located)
   const daemon = await daemonOf(io, found)
+  const held = await daemon?.status().then(({ held }) => held.filter(one => one.file === file))
   await daemon?.close()
+  if (held?.length) throw new HarnessError('held', `${heldLines(held)[0]} ${HOW}; nothing was written`, { place: { file } })
   const trust = daemon ? trustAll : (await admit(io, found)).trust      // a daemon serves this config: it was trusted when that began
   const { config, entries, problems } = checkConfig({ located, places, env: io.env, trust })
   if (!config) {

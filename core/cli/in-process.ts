@@ -24,6 +24,7 @@ export function inProcess(app: App): OwnClient {
     session: id => app.session(id),
     status: async () => app.status(),
     reload: ids => app.reload(ids),
+    reloadHeld: () => app.reloadHeld(),
     stop: () => app.stop(),
     close: () => app.stop(),
   }

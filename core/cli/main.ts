@@ -113,7 +113,7 @@ const plugins = does(addCommand(program, 'plugins', 'plugins: list them, or swit
 does(addCommand(plugins, 'list', 'every entry of the config and its state'), async () => (await import('./plugins.js')).list)
 does(addCommand(plugins, 'enable <id>', 'switch an entry on, in the config file'), async () => (await import('./plugins.js')).enable)
 does(addCommand(plugins, 'disable <id>', 'switch an entry off, in the config file'), async () => (await import('./plugins.js')).disable)
-does(addCommand(plugins, 'reload [id]', 'load a plugin anew in the daemon; without an id, read the config again'), async () => (await import('./plugins.js')).reload)
+does(addCommand(plugins, 'reload [id]', 'load a plugin anew in the daemon; without an id, read the config again').option('--held', 'load what was held because a tool may have changed it').option('--diff', 'show what is held, and load nothing'), async () => (await import('./plugins.js')).reload)
 does(addCommand(plugins, 'new <name>', 'write a plugin to begin with, its test, and its row; a running daemon takes it at once')
   .addOption(new Option('--from <kind>', 'what it begins as').choices(KINDS).default('guard')), async () => (await import('./new-plugin.js')).create)
 does(addCommand(plugins, 'add <package>', 'install a plugin (a package, a folder, a .tgz, or a file of yours), show what it hangs on, ask, and write its row')

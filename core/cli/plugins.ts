@@ -4,6 +4,7 @@ import type { PluginInfo } from '../loader/host.js'
 import type { Client } from './client.js'
 import { setEnabled, taken } from './edit.js'
 import { runningDaemon, withClient } from './connect.js'
+import { heldLines, HOW, shownDiff, tellReport } from './held.js'
 import type { Io } from './io.js'
 import { counted, elapsed, oneLine, table, type Paint } from './terminal.js'
 
@@ -11,8 +12,9 @@ const TONES = { active: 'green', waiting: 'yellow', failed: 'red', disabled: 'di
 const stateOf = (plugin: PluginInfo, paint: Paint) => paint(TONES[plugin.state], plugin.state)
 
 export const list = (io: Io): Promise<number> => withClient(io, {}, async client => {
-  const all = await client.plugins()
-  if (io.json) { io.line({ plugins: all }); return 0 }
+  const all = await client.plugins(), { held } = await client.status()
+  if (io.json) { io.line({ plugins: all, ...(held.length > 0 && { held }) }); return 0 }
+  for (const line of heldLines(held)) io.say(io.paint('yellow', `held: ${line}: ${HOW}`))
   if (all.length === 0) { io.say('no plugins: the config has no rows under "plugins:"'); return 0 }
   io.say(table([['PLUGIN', 'STATE', 'HANDLERS', 'TOOLS', 'VERSION', 'RELOAD', 'FROM'], ...all.map(plugin => [
     plugin.id, stateOf(plugin, io.paint), String(plugin.handlers), String(plugin.tools), String(plugin.version),
@@ -62,7 +64,11 @@ async function toggle(io: Io, id: string, enabled: boolean): Promise<number> {
   return plugin?.state === 'failed' ? 1 : 0
 }
 
-export async function reload(io: Io, id: string | undefined): Promise<number> {
+export async function reload(io: Io, id: string | undefined, options: { held?: boolean; diff?: boolean } = {}): Promise<number> {
+  if (options.held || options.diff) {
+    if (id !== undefined) throw new HarnessError('usage', '--held is about all that is held; leave out the id')
+    return withClient(io, {}, client => held(io, client, options.diff === true))
+  }
   const daemon = await runningDaemon(io)
   if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so there is nothing to reload; start one with "hx start"')
   try {
@@ -75,6 +81,17 @@ export async function reload(io: Io, id: string | undefined): Promise<number> {
     }
     return report.failed.length ? 1 : 0
   } finally { await daemon.close() }
+}
+/** What a tool may have changed, shown and, unless `only` that is asked for, loaded. In process it is agreed to for the next host. */
+async function held(io: Io, client: Client, only: boolean): Promise<number> {
+  const { held } = await client.status()
+  if (only && io.json) { io.line({ held }); return 0 }
+  if (!io.json) io.say(held.length === 0 ? 'nothing is held' : shownDiff(held))
+  if (only || held.length === 0) return 0
+  const report = await client.reloadHeld()
+  if (io.json) io.line(report)
+  else return tellReport(io, report) ? 0 : 1
+  return report.failed.length > 0 ? 1 : 0
 }
 
 async function find(client: Client, id: string): Promise<PluginInfo> {

@@ -60,6 +60,7 @@ class SocketClient implements DaemonClient {
   async command({ name, ...order }: CommandOrder, signal: AbortSignal) { return json<CommandOutcome>(await this.#open('POST', ROUTES.command.replace(':name', encodeURIComponent(name)), order, signal)) }
   async sessions() { return (await this.#get<{ sessions: Awaited<ReturnType<Client['sessions']>> }>(ROUTES.sessions)).sessions }
   async session(id: string) { return this.#get<Awaited<ReturnType<Client['session']>>>(of(ROUTES.session, id)) }
+  async reloadHeld() { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, { held: true }) }
   async reload(ids?: readonly string[]) { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, ids ? { ids } : {}) }
   async stop(wait = false) { return (await this.#post<{ turns: number }>(ROUTES.stop, wait ? { wait } : {})).turns }
   async start(order: RunOrder) { return (await this.#post<{ session: string }>(ROUTES.runs, { ...order, detach: true })).session }

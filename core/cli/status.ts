@@ -1,6 +1,7 @@
 /** `hx status`: the daemon of this config, or that there is none (exit 1). */
 import { HarnessError } from '../errors.js'
 import { find, runningDaemon } from './connect.js'
+import { heldLines, HOW } from './held.js'
 import type { Io } from './io.js'
 import { counted, elapsed } from './terminal.js'
 
@@ -20,6 +21,7 @@ export async function status(io: Io): Promise<number> {
     `turns    ${now.sessions} running, ${now.queued} waiting; ${counted(now.asks, 'open ask')}; ${counted(now.connections, 'connection')}`,
     `memory   ${megabytes(now.rssBytes)} resident, ${megabytes(now.heapBytes)} heap; event loop p99 ${elapsed(now.loopDelayP99Ms)}`,
     ...now.restarts > 0 ? [io.paint('yellow', `crashes  started again ${counted(now.restarts, 'time')} of late; see "hx logs"`)] : [],
+    ...heldLines(now.held).map(line => io.paint('yellow', `held     ${line}: ${HOW}`)),
     ...now.tcp === undefined ? [] : [`tcp      ${now.tcp}`],
   ].join('\n'))
   return 0

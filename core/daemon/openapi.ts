@@ -26,7 +26,7 @@ export const OPERATIONS: readonly Operation[] = [
   { method: 'get', route: 'models', summary: 'Models, ready or not.', answer: 'what "hx models --json" prints' },
   { method: 'get', route: 'commands', summary: 'Commands that plugins registered.', answer: '{commands}' },
   { method: 'post', route: 'command', summary: 'Runs a command of a plugin; a prompt in the answer is for the client to send.', body: CommandOrderSchema, answer: '{session, text?, prompt?}' },
-  { method: 'post', route: 'reload', summary: 'Reads the config again, or loads entries anew.', body: ReloadOrderSchema, answer: '{reloaded, failed, ms}' },
+  { method: 'post', route: 'reload', summary: 'Reads the config again, loads entries anew, or takes in what was held.', body: ReloadOrderSchema, answer: '{reloaded, failed, ms}' },
   { method: 'post', route: 'stop', summary: 'Ends the daemon, at once or when its turns have ended. Whatever protocol is spoken.', body: StopOrderSchema, answer: '{stopping, turns}' },
   { method: 'post', route: 'runs', summary: 'Starts a turn and streams it; leaving the stream does not end it. With "detach" 202 and {session}.', body: RunOrderSchema, answer: 'events session, log (id: seq), delta, progress, approval, settled, then result or error', events: true },
   { method: 'get', route: 'sessions', summary: 'Sessions, newest first.', answer: '{sessions}' },

@@ -30,7 +30,11 @@ export const StopOrderSchema = z.strictObject({
   /** Takes no new turn, and stops when those there are have ended. */
   wait: z.boolean().optional(),
 })
-export const ReloadOrderSchema = z.strictObject({ ids: z.array(z.string().min(1)).optional() })
+export const ReloadOrderSchema = z.strictObject({
+  ids: z.array(z.string().min(1)).optional(),
+  /** Instead: what was held because a tool may have changed it. */
+  held: z.literal(true).optional(),
+})
 export const SteerOrderSchema = z.strictObject({ prompt: z.string().min(1).max(MAX_BODY_BYTES) })
 export const CommandOrderSchema = z.strictObject({
   /** What was written behind the name. */

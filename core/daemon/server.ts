@@ -104,7 +104,10 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
     else setImmediate(stop)                                  // after the answer
     return context.json({ stopping: true, turns: app.turns() })
   })
-  http.post(ROUTES.reload, async context => context.json(await app.reload((await body(context, ReloadOrderSchema)).ids)))
+  http.post(ROUTES.reload, async context => {
+    const { ids, held } = await body(context, ReloadOrderSchema)
+    return context.json(held ? await app.reloadHeld() : await app.reload(ids))
+  })
   http.get(ROUTES.approvals, context => context.json({ approvals: asks.list() }))
   http.post(ROUTES.approval, async context => {
     const answer = await body(context, ApprovalAnswerSchema) as ApprovalAnswer

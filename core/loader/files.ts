@@ -5,25 +5,50 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 
 /** Texts as somebody has read them, by file; undefined for one that was not there. */
 export type Texts = ReadonlyMap<string, string | undefined>
+/** Texts that stand for what is on the disk: a file that it has is read here, and is not there when its text is undefined. */
+export interface TextSource {
+  has(file: string): boolean
+  get(file: string): string | undefined
+  /** Where a file that it has really is, when the disk says otherwise by now. */
+  real?(file: string): string | undefined
+}
+/** What `texts` has, else what `below` has. */
+export const over = (texts: Texts, below: TextSource): TextSource => ({
+  has: file => texts.has(file) || below.has(file),
+  get: file => texts.has(file) ? texts.get(file) : below.get(file),
+  real: file => texts.has(file) ? undefined : below.real?.(file),
+})
 
 export class Files {
   readonly #answers = new Map<string, unknown>()
-  readonly #texts: Texts
+  readonly #texts: TextSource
   /** Every path that could have been the one looked for, there or not: a change of one of them may mend a failed load. */
   readonly tried = new Set<string>()
 
   /** `texts`: what was judged before this load began. It is what is loaded: the file on the disk may be half of the next save by now. */
-  constructor(texts: Texts = new Map()) { this.#texts = texts }
+  constructor(texts: TextSource = new Map<string, string>()) { this.#texts = texts }
 
-  text(path: string): string { return this.#texts.get(path) ?? readFileSync(path, 'utf8') }
+  text(path: string): string {
+    if (!this.#texts.has(path)) return readFileSync(path, 'utf8')
+    const text = this.#texts.get(path)
+    if (text === undefined) throw new Error(`ENOENT: no such file "${path}"`)
+    return text
+  }
   once<T>(question: string, answer: () => T): T {
     if (!this.#answers.has(question)) this.#answers.set(question, answer())
     return this.#answers.get(question) as T
   }
   try(path: string): boolean { this.tried.add(path); return this.isFile(path) }
-  isFile(path: string): boolean { return this.#stat(path)?.isFile() ?? false }
+  isFile(path: string): boolean { return this.#texts.has(path) ? this.#texts.get(path) !== undefined : this.#stat(path)?.isFile() ?? false }
   isFolder(path: string): boolean { return this.#stat(path)?.isDirectory() ?? false }
-  real(path: string): string { return this.once(`real ${path}`, () => realpathSync.native(path)) }
+  real(path: string): string {
+    return this.once(`real ${path}`, () => {
+      if (!this.#texts.has(path)) return realpathSync.native(path)
+      const real = this.#texts.real?.(path)
+      if (real !== undefined) return real
+      try { return realpathSync.native(path) } catch { return path }         // it is not on the disk any more, and read all the same
+    })
+  }
 
   #stat(path: string) {
     return this.once(`stat ${path}`, () => {

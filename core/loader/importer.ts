@@ -7,7 +7,7 @@ import { dirname, relative, sep } from 'node:path'
 import type { Logger } from '../kernel/log.js'
 import type { Importer, Loaded } from './entry.js'
 import type { Place } from '../errors.js'
-import type { Texts } from './files.js'
+import type { Texts, TextSource } from './files.js'
 import type { ModuleGraph, originalPlace } from './module-graph.js'
 import type { Namespace } from './module-record.js'
 import { ask, type Trust } from './trust.js'
@@ -22,6 +22,8 @@ export interface ImporterOptions {
   readonly base: string
   /** Folders whose files Node loads itself and that never change: the shipped plugins of a built installation. */
   readonly native?: readonly string[]
+  /** Files that are to be read otherwise than they stand on the disk. */
+  readonly veil?: TextSource | undefined
   readonly log: Logger
   readonly evaluateMs?: number
 }
@@ -51,6 +53,8 @@ export class ModuleImporter implements Importer {
 
   /** The text of the version in use: what the watcher compares with. */
   text(file: string): string | undefined { return this.#graph?.text(file) }
+  /** Where the version in use was found. */
+  real(file: string): string | undefined { return this.#graph?.real(file) }
   /** False for the text of a source file that can't be meant: it doesn't parse, or imports a file that isn't there (yet). */
   whole(file: string, text: string): boolean { return !/\.([mc]?[jt]sx?|json)$/.test(file) || (this.#graph?.whole(file, text) ?? true) }
   /** Every source file in use, and the links that lead to them. */
@@ -68,9 +72,9 @@ export class ModuleImporter implements Importer {
     if (this.#graph) return this.#graph
     const { ModuleGraph, originalPlace } = await import('./module-graph.js')
     this.#original = originalPlace
-    const { builtins, base, log, evaluateMs } = this.#options
+    const { builtins, base, log, veil, evaluateMs } = this.#options
     return this.#graph ??= new ModuleGraph({
-      builtins, ask: file => { this.#ask(file) }, warn: message => { log.warn(message) },
+      builtins, veil, ask: file => { this.#ask(file) }, warn: message => { log.warn(message) },
       shown: file => { const path = relative(base, file); return path.startsWith('..') ? file : path },
       ...(evaluateMs !== undefined && { evaluateMs }),
     })

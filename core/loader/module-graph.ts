@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url'
 import { at, didYouMean, HarnessError, messageOf } from '../errors.js'
 import { bodyOf, cacheCanBeOff, compile, loadCompiler, type Compiled, type DynamicImport, type ImportFunction } from './compile.js'
 import type { Loaded } from './entry.js'
-import { Files, type Texts } from './files.js'
+import { Files, over, type Texts, type TextSource } from './files.js'
 import { circles } from './module-cycles.js'
 import { define, jsonModule, ModuleRecord, Snapshot, whereNamed, type Namespace } from './module-record.js'
 import { Resolver, type Target } from './resolve.js'
@@ -24,6 +24,8 @@ export interface GraphOptions {
   readonly builtins: Readonly<Record<string, object>>
   /** Throws when nothing of this file may be read. */
   readonly ask: (file: string) => void
+  /** Files that are to be read otherwise than they stand on the disk. */
+  readonly veil?: TextSource | undefined
   /** A file as a person knows it. */
   readonly shown: (file: string) => string
   readonly warn: (message: string) => void
@@ -56,7 +58,7 @@ export class ModuleGraph {
     await loadCompiler()
     if (changed.length > 0) this.#checkCacheOnce()
     for (const file of changed) this.#dirty.add(file)
-    const files = new Files(texts)
+    const files = this.#files(texts)
     this.tried = files.tried
     const affected = this.affected(this.#dirty)
     const staged = new Map<string, ModuleRecord>()
@@ -108,16 +110,20 @@ export class ModuleGraph {
       if (file.endsWith('.json')) return JSON.parse(text) !== undefined
       const compiled = this.#compile(file, text)
       this.#compiled.set(file, { source: text, compiled })
-      const files = new Files()
+      const files = this.#files()
       for (const specifier of compiled.specifiers) if (specifier.startsWith('.')) this.#resolver.resolve(specifier, file, files)
       return true
     } catch { return false }                                // a load of this text says what is wrong with it
   }
+  /** Where the version in use was found. */
+  real(file: string): string | undefined { return this.#links.get(file) ?? (this.#live.has(file) ? file : undefined) }
   /** The text of the version in use. */
   text(file: string): string | undefined { return this.#live.get(this.#links.get(file) ?? file)?.source }
   /** Every file in use, and the links that lead to them. */
   files(): string[] { return [...this.#live.keys(), ...this.#links.keys()] }
   alive(file: string): number { return alive(this.#links.get(file) ?? file) }
+
+  #files(texts: Texts = new Map()): Files { return new Files(this.#options.veil ? over(texts, this.#options.veil) : texts) }
 
   // ---- prepare
 
@@ -261,7 +267,7 @@ export class ModuleGraph {
 
   #dynamicImportOf(record: ModuleRecord): DynamicImport {
     return async (given, options) => {
-      const specifier = String(given), files = new Files()
+      const specifier = String(given), files = this.#files()
       const target = this.#resolve(specifier, record, files)
       if (target.kind === 'host') return this.#options.builtins[target.name]!
       if (target.kind === 'native') return import(/* @vite-ignore */ target.url, options)
@@ -294,7 +300,7 @@ export class ModuleGraph {
     return Object.assign(Object.create(null), {
       url: record.url.slice(0, record.url.lastIndexOf('?')), filename: record.file, dirname: dirname(record.file),
       resolve: (specifier: unknown): string => {
-        const target = this.#resolve(String(specifier), record, new Files())
+        const target = this.#resolve(String(specifier), record, this.#files())
         return target.kind === 'host' ? target.name : target.kind === 'native' ? (target.url.includes(':') ? target.url : `node:${target.url}`) : pathToFileURL(target.file).href
       },
     })

@@ -11,7 +11,7 @@ import { MAX_BYTES } from './config-limits.js'
 import { parseEnvFile, withEnvFile } from './env-file.js'
 import type { EntrySpec } from './entry.js'
 import { entryFile, type EntryFile } from './entry-file.js'
-import { Files, type Texts } from './files.js'
+import { Files, type TextSource } from './files.js'
 import { interpolate } from './interpolate.js'
 import type { Located } from './locate.js'
 import { readText } from './text-file.js'
@@ -29,7 +29,7 @@ export interface ReadOptions {
   /** `--without ID` */
   readonly without?: readonly string[]
   /** Read already: these are what is judged, whatever stands on the disk by now. */
-  readonly read?: Texts | undefined
+  readonly read?: TextSource | undefined
 }
 export interface ConfigInForce {
   readonly config: Config
@@ -64,14 +64,14 @@ export function checkConfig({ located, places, env, trust, extra = [], without =
   const parsed = parseLayers(layers)
   const environment = located.layers.reduce<Env>((below, file) => {
     const beside = join(dirname(file), '.env')
-    const text = trust.allows({ kind: 'env', file: beside }) ? read?.get(beside) ?? readIfThere(beside) : undefined
+    const text = trust.allows({ kind: 'env', file: beside }) ? (read?.has(beside) ? read.get(beside) : readIfThere(beside)) : undefined
     if (text === undefined) { looked.push(beside); return below }
     texts.set(beside, text)
     return { ...below, ...parseEnvFile(text) }
   }, {})
   const resolved = withEnvFile(env, environment as Record<string, string>)
 
-  const files = new Files(), problems = [...parsed.problems], notes = [...parsed.notes], secrets: string[] = []
+  const files = new Files(read), problems = [...parsed.problems], notes = [...parsed.notes], secrets: string[] = []
   if (located.note !== undefined) notes.push({ file: located.file, message: located.note })
   const entries = withExtra(switchedOff(parsed.rows, parsed.config ? without : []), parsed.config ? extra : []).map((row, index): EntrySpec => {
     const found = entryFile(row, places.installation, files)

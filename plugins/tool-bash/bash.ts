@@ -48,6 +48,7 @@ export function bashTool(jobs: Jobs, shell: string, config: BashConfig): Tool {
       if (background) refuseTooMany(jobs.running(run.session.id), config.maxBackground)
       const output = new Output({ folder: () => run.outputDir, maxCharacters: config.maxCharacters, maxBytes: config.maxBytes })
       const job = await jobs.start(run.session.id, { argv: run.launch([shell, '-c', command]), cwd: run.session.cwd, env: commandEnvironment(process.env, config.env) }, output)
+      run.lingers(job.over)
       return background ? inBackground(job, timeout) : toItsEnd(job, run, timeout ?? config.timeout / 1000)
     },
   }

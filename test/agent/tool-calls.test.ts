@@ -270,7 +270,7 @@ describe('a run of a tool', () => {
     const runs: unknown[] = []
     await test.tools({ ...write, execute: (_, run) => { runs.push({ ...run, session: run.session.id, depth: run.session.depth, signal: run.signal.aborted, progress: 0 }); run.progress('half'); return 'x' } })
     const { ran } = await results(test, ['write', {}])
-    expect(runs).toEqual([{ session: ran.session, depth: 0, launch: expect.any(Function), turn: 1, step: 0, callId: 'c1', signal: false, progress: 0, outputDir: test.store.outputPath(ran.session) }])
+    expect(runs).toEqual([{ session: ran.session, depth: 0, launch: expect.any(Function), lingers: expect.any(Function), turn: 1, step: 0, callId: 'c1', signal: false, progress: 0, outputDir: test.store.outputPath(ran.session) }])
     expect(ran.events.filter(event => event.type === 'progress')).toEqual([{ type: 'progress', callId: 'c1', name: 'write', message: 'half' }])
   })
   it('is stood around by handlers, who may run it again, and by their failures', async () => {

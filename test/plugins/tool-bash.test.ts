@@ -29,7 +29,7 @@ async function bash(args: { command: string; timeout?: number; background?: bool
     session: { id: given.session ?? 's1', cwd: given.cwd ?? dir, depth: 0, messages: [] },
     turn: 1, step: 0, callId: 'call_1', signal: given.signal ?? new AbortController().signal,
     get outputDir() { mkdirSync(join(dir, 'out'), { recursive: true }); return join(dir, 'out') },
-    launch: argv => argv, progress: given.progress ?? (() => {}),
+    launch: argv => argv, lingers: () => {}, progress: given.progress ?? (() => {}),
   }
   const tool = bashTool(jobs, given.shell ?? '/bin/bash', { ...Config.parse({}), ...given.config })
   const result = await tool.execute(args as never, run)
@@ -94,7 +94,7 @@ describe('what the model reads', () => {
     expect(existsSync(join(dir, 'out'))).toBe(false)
   })
   it('goes on when the file can not be written, and says so', async () => {
-    const run = { session: { id: 's1', cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c', signal: new AbortController().signal, outputDir: join(dir, 'missing'), launch: (argv: readonly string[]) => argv, progress: () => {} }
+    const run = { session: { id: 's1', cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c', signal: new AbortController().signal, outputDir: join(dir, 'missing'), launch: (argv: readonly string[]) => argv, lingers: () => {}, progress: () => {} }
     const result = await bashTool(jobs, '/bin/bash', { ...Config.parse({}), maxCharacters: 1000 }).execute({ command: 'seq 1 10000; echo last' } as never, run)
     expect(result).toMatchObject({ isError: false })
     expect((result as { content: string }).content).toMatch(/could not be kept in a file: ENOENT[^]*last\n\[exit code 0\]$/)

@@ -42,7 +42,7 @@ const MAKERS = {
 interface Given { config?: object; signal?: AbortSignal }
 async function use(name: keyof typeof MAKERS, args: object, given: Given = {}): Promise<string> {
   const tool = MAKERS[name](new Workspace({ protectedPaths: () => [] }), Config.parse(given.config ?? {}))
-  const run = { session: { id: 's1', cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c1', signal: given.signal ?? new AbortController().signal, outputDir: outside, launch: argv => argv, progress: () => {} } satisfies ToolRun
+  const run = { session: { id: 's1', cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c1', signal: given.signal ?? new AbortController().signal, outputDir: outside, launch: argv => argv, lingers: () => {}, progress: () => {} } satisfies ToolRun
   const result = await tool.execute(args as never, run)
   return typeof result === 'string' ? result : result.content
 }
@@ -234,7 +234,7 @@ describe('edit_file', () => {
   it('loses no edit when two come at once', async () => {
     put('f', Array.from({ length: 20 }, (_, i) => `<${i}>`).join('\n'))
     const tool = editFileTool(new Workspace({ protectedPaths: () => [] }), Config.parse({}), inLine())
-    await Promise.all(Array.from({ length: 20 }, (_, i) => tool.execute({ path: 'f', old_text: `<${i}>`, new_text: `[${i}]` } as never, { session: { id: `s${i}`, cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c', signal: new AbortController().signal, outputDir: outside, launch: argv => argv, progress: () => {} })))
+    await Promise.all(Array.from({ length: 20 }, (_, i) => tool.execute({ path: 'f', old_text: `<${i}>`, new_text: `[${i}]` } as never, { session: { id: `s${i}`, cwd: dir, depth: 0, messages: [] }, turn: 1, step: 0, callId: 'c', signal: new AbortController().signal, outputDir: outside, launch: argv => argv, lingers: () => {}, progress: () => {} })))
     expect(get('f')).toBe(Array.from({ length: 20 }, (_, i) => `[${i}]`).join('\n'))
   })
 })
