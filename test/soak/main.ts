@@ -5,6 +5,16 @@ import type { Soak } from './soak.js'
 const SOAKS: Readonly<Record<string, () => Promise<{ readonly soak: Soak }>>> = {
   saves: () => import('./saves.js'),
   reloads: () => import('./reloads.js'),
+  kills: () => import('./kills.js'),
+  rivals: () => import('./rivals.js'),
+  load: () => import('./load.js'),
+  stalled: () => import('./stalled.js'),
+  resumes: () => import('./resumes.js'),
+  large: () => import('./large.js'),
+  aborts: () => import('./aborts.js'),
+  disk: () => import('./disk.js'),
+  stops: () => import('./stops.js'),
+  descriptors: () => import('./descriptors.js'),
 }
 
 const asked = process.argv.slice(2), names = asked.length > 0 ? asked : Object.keys(SOAKS)
