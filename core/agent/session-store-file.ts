@@ -150,7 +150,7 @@ export class FileSessionStore implements SessionStore {
   }
 
   async #lock(id: string): Promise<Lock> {
-    const lock = await acquireLock(`session ${realpathSync(this.#folder)}/${id}`)
+    const lock = await acquireLock(`session ${realpathSync(this.#folder)}/${id}`).catch((error: unknown) => { throw asStorage(error, `session "${id}" could not be locked`) })
     if (!lock) throw busy(id)
     return lock
   }

@@ -149,7 +149,13 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
   })
 
   http.notFound(context => refuse(context, 404, { code: 'usage', message: `there is no ${context.req.method} ${context.req.path}` }))
-  http.onError((error, context) => refuse(context, error instanceof HarnessError ? 400 : 500, wire(error)))
+  http.onError((error, context) => {
+    if (outOfDescriptors(error)) {
+      context.header('retry-after', '5')
+      return refuse(context, 503, { code: 'daemon_busy', message: `the daemon has as many files and connections open as it may (ulimit -n); try again when some are closed (${messageOf(error)})` })
+    }
+    return refuse(context, error instanceof HarnessError ? 400 : 500, wire(error))
+  })
   return http
 }
 
@@ -187,4 +193,9 @@ async function idle(app: App): Promise<void> {
   while (app.turns() > 0) await sleep(LOOK_MS)
 }
 const wire = (error: unknown): WireError => error instanceof HarnessError ? { code: error.code, message: error.message, place: error.place } : { code: 'internal', message: messageOf(error) }
-const refuse = (context: RouteContext, status: 400 | 401 | 403 | 404 | 413 | 426 | 429 | 500, error: WireError) => context.json({ error }, status)
+/** It, or what caused it, is that no more may be opened. */
+function outOfDescriptors(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) if (['EMFILE', 'ENFILE'].includes((at as NodeJS.ErrnoException).code ?? '')) return true
+  return false
+}
+const refuse = (context: RouteContext, status: 400 | 401 | 403 | 404 | 413 | 426 | 429 | 500 | 503, error: WireError) => context.json({ error }, status)

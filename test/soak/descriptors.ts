@@ -30,16 +30,20 @@ export async function crowd({ clients, limit }: { clients: number; limit: number
   const wrong: string[] = []
   try {
     const served = await place.serve({ prefix: ['bash', '-c', `ulimit -n ${limit}; exec "$0" "$@"`] })
+    let begun = () => {}
+    const runs = new Promise<void>(resolve => { begun = resolve })
     const end = async (prompt: string) => {
       let last = 'nothing', session = ''
       for await (const { event, data } of served.run(prompt)) {
         if (event === 'session') session = data.session
+        if (event === 'delta') begun()
         if (event === 'result') last = data.reason === 'completed' ? 'completed' : `${data.reason}: ${data.message}`
         if (event === 'error') last = `error: ${data.message}`
       }
       return { last, session }
     }
     const first = end('say 150 50')
+    await Promise.race([runs, first])
     await Promise.all(Array.from({ length: clients }, async () => {
       let response
       try { response = await served.open('/v1/runs', { method: 'POST', body: { prompt: 'say 20 50', cwd: place.folder } }) } catch { turnedAway++; return }

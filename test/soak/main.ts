@@ -28,7 +28,7 @@ const problems: string[] = []
 for (const name of names) {
   const { soak } = await SOAKS[name]!()
   await soak({
-    say: line => { console.log(`${`${name}:`.padEnd(10)}${line}`) },
+    say: line => { console.log(`${`${name}:`.padEnd(13)}${line}`) },
     check: (holds, problem) => { if (!holds) problems.push(`${name}: ${problem}`) },
   })
 }
