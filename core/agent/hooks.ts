@@ -99,7 +99,7 @@ declare module '../kernel/hooks.js' {
     'agent/pre-tool-use': Decide<Base & { readonly call: ToolCall }, Judged, ToolDecision>
     /**
      * Stands around the run of a tool: timeout, sandbox, cache. A throw fails the call.
-     * @example ctx.on('agent/tool-use', async ({ call }, next) => cache.get(call) ?? next())
+     * @example ctx.on('agent/tool-use', async (_, next) => { const began = Date.now(); try { return await next() } finally { ctx.logger.info(`${Date.now() - began} ms`) } })
      */
     'agent/tool-use': Around<Base & { readonly call: ToolCall }, ToolResult, ToolOutput>
     /**
@@ -114,13 +114,19 @@ declare module '../kernel/hooks.js' {
      */
     'agent/stop': Decide<Base & { readonly reply: string; readonly stats: Stats; readonly stopHookActive: boolean }, Stopping, StopDecision>
 
-    /** A session was opened: once per opening. */
+    /**
+     * A session was opened: once per opening.
+     * @example ctx.on('agent/session-start', ({ session, source }) => { ctx.logger.info(`${source} session ${session.id} in ${session.cwd}`) })
+     */
     'agent/session-start': Watch<Base & { readonly source: 'new' | 'resume' | 'fork' }>
     /** A session was closed by its client, archived, or the host shuts down. */
     'agent/session-end': Watch<Base & { readonly reason: 'closed' | 'archived' | 'shutdown' }>
     /** First of a turn. */
     'agent/turn-start': Watch<Base & { readonly prompt: string }>
-    /** Last of a turn, on every path. */
+    /**
+     * Last of a turn, on every path.
+     * @example ctx.on('agent/turn-end', ({ reason, usage, stats }) => { ctx.logger.info(`${reason}: ${usage.inputTokens + usage.outputTokens} tokens, ${stats.toolCalls} calls`) })
+     */
     'agent/turn-end': Watch<Base & { readonly reason: TurnReason; readonly kind?: FailureKind | undefined; readonly usage: Usage; readonly elapsedMs: number; readonly stats: Stats }>
     /** A step begins. */
     'agent/step-start': Watch<Base>
@@ -128,7 +134,10 @@ declare module '../kernel/hooks.js' {
     'agent/step-end': Watch<Base & { readonly usage: Usage; readonly elapsedMs: number; readonly toolCalls: number }>
     /** A call arrived, refused ones too. */
     'agent/tool-start': Watch<Base & { readonly call: SentToolCall }>
-    /** A call ended, on every path; `result` is what the model reads, `plugin` who refused or answered it. */
+    /**
+     * A call ended, on every path; `result` is what the model reads, `plugin` who refused or answered it.
+     * @example ctx.on('agent/tool-end', ({ call, outcome, elapsedMs }) => { ctx.logger.info(`${call.name} ${outcome} after ${elapsedMs} ms`) }, { tools: ['bash'] })
+     */
     'agent/tool-end': Watch<Base & { readonly call: SentToolCall; readonly result: ToolResult; readonly outcome: Outcome; readonly elapsedMs: number; readonly plugin?: string | undefined }>
     /** A person is about to be asked. */
     'agent/ask': Watch<Base & { readonly call: ToolCall; readonly reason: string }>
