@@ -151,8 +151,8 @@ export class Turn {
   commit(): Promise<void> { return this.session.commit() }
   /** Logs what handlers decided. */
   record(hook: string, trace: readonly Trace[], callId?: string): void {
-    for (const { plugin, kind, reason } of trace) {
-      this.log({ type: 'decision', ...this.at, hook, plugin, kind, ...(reason !== undefined && { reason }), ...(callId !== undefined && { callId }) })
+    for (const { plugin, kind, reason, ms } of trace) {
+      this.log({ type: 'decision', ...this.at, hook, plugin, kind, ...(reason !== undefined && { reason }), ...(callId !== undefined && { callId }), ...(ms !== undefined && { elapsedMs: Math.round(ms * 10) / 10 }) })
     }
   }
 
@@ -176,7 +176,8 @@ export class Turn {
   /** Never throws: watchers are contained, an abort shows at the next act, and an end must not hide what it ends. */
   async #tell<K extends HookName>(hook: K, more: More<K>, signal: AbortSignal): Promise<void> {
     try {
-      await this.ports.hooks.dispatch(hook, this.#payload(hook, more, signal))
+      const { trace } = await this.ports.hooks.dispatch(hook, this.#payload(hook, more, signal))
+      if (hook !== 'agent/turn-end') this.record(hook, trace, (more as { call?: { id: string } }).call?.id)      // that one is told when the turn's last line is written
     } catch (error) {
       if (!signal.aborted) this.ports.log.error(`${hook} could not be told: ${messageOf(error)}`)
     }

@@ -137,6 +137,8 @@ does(addCommand(sessions, 'export <id>', 'the whole session in one text')
   .option('-o, --output <file>', 'write a new file instead of printing'), async () => (await import('./sessions.js')).exportTo)
 does(addCommand(sessions, 'abort <id>', 'stop the turn that runs in the daemon'), async () => (await import('./sessions.js')).abort)
 
+does(addCommand(program, 'trace <session>', 'what happened in a session, as a tree with times: who decided what').option('--turn <n>', 'this turn alone', count), async () => (await import('./trace.js')).trace)
+
 const config = addCommand(program, 'config', 'the config file: check it, print its schema').helpCommand(false)
 does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)
 does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors').option('--api', 'instead: OpenAPI of the daemon\'s socket, for programs'), async () => (await import('./config.js')).schema)

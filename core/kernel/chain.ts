@@ -7,7 +7,6 @@ import { HarnessError, messageOf } from '../errors.js'
 import { enter } from './async-context.js'
 import { adopt, freeze, isFrozenWrite, Wrong } from './frozen.js'
 import { Act, type Asker, Ended, Frame, Misuse, type Run, type Thrown } from './frame.js'
-import type { Handler } from './handler.js'
 import { isThenable } from './limits.js'
 import { flatten } from './report.js'
 import type { Opinion } from './rules.js'
@@ -36,6 +35,7 @@ export async function decide(run: Run, asker: Asker, from: number, payload: unkn
         now = performance.now()
       }
       const rest = frame.opinion, opinion = run.stopped ? undefined : opinionOf(run, frame, own, thrown, given)
+      if (opinion === undefined) slow(run, frame)
       if (opinion === undefined) verdict = rest
       else if (rest) verdict = rule.merge(opinion, rest, true)
       else if (rule.ends(opinion)) verdict = opinion
@@ -65,6 +65,7 @@ export async function around(run: Run, asker: Asker, from: number, payload: unkn
           let own = frame.call(now, payload, change => next(run, frame, change, payload, (changed, time) => around(run, frame, later, changed, time)))
           if (isThenable(own)) own = await run.pending.settle(run, frame, own)
           frame.end()
+          slow(run, frame)
           if (frame.misuse) throw frame.misuse
           const none = own === undefined || own === null
           if (none) await frame.rest                                             // core awaits what the handler didn't, and rethrows what it swallowed
@@ -72,7 +73,7 @@ export async function around(run: Run, asker: Asker, from: number, payload: unkn
         } catch (error) {
           frame.end()
           if (run.stopped || frame.thrown && frame.thrown.error === error) throw error
-          failed(run, handler, error)
+          failed(run, frame, error)
           throw error instanceof Ended || error instanceof Wrong ? new HarnessError('plugin_failed', `plugin "${handler.owner.id}" failed in "${run.hook}": ${error.why}`, { cause: error }) : error
         } finally {
           if (frame.rest && !frame.settled) {
@@ -97,13 +98,16 @@ export async function tell(run: Run, payload: unknown): Promise<void> {
   for (const handler of run.handlers) {
     if (!handler.wants(run.tool)) continue
     const frame = new Frame(run, handler)
+    let thrown: Thrown | undefined
     try {
       const told = frame.call(now, payload)
       if (isThenable(told)) await run.pending.settle(run, frame, told)
     } catch (error) {
-      if (!run.stopped) failed(run, handler, error)
+      thrown = { error }
     }
     now = frame.end()
+    if (thrown && !run.stopped) failed(run, frame, thrown.error)
+    else slow(run, frame)
   }
 }
 
@@ -168,23 +172,29 @@ function opinionOf(run: Run, frame: Frame, own: unknown, thrown: Thrown | undefi
     if (rule.ends(opinion)) handler.blocks++
     if (rule.kind === 'decide') {
       const { kind, reason } = opinion.value as { kind: string; reason?: string }
-      run.log(reason === undefined ? { plugin, kind } : { plugin, kind, reason })
-    } else if (opinion.plugin !== undefined) run.log({ plugin, kind: 'amended' })
+      run.log(reason === undefined ? { plugin, kind, ms: frame.took } : { plugin, kind, reason, ms: frame.took })
+    } else if (opinion.plugin !== undefined) run.log({ plugin, kind: 'amended', ms: frame.took })
     return opinion
   } catch (error) {
-    return failed(run, handler, error)
+    return failed(run, frame, error)
   }
 }
+/** A handler without an opinion is worth a line only when it took its time. */
+function slow(run: Run, { handler, took }: Frame): void {
+  if (took > SLOW_MS && !run.stopped) run.log({ plugin: handler.owner.id, kind: 'slow', ms: took })
+}
+const SLOW_MS = 100
 /** Counts and reports a failure. The refusal it means, where a failing judge refuses. */
-function failed(run: Run, handler: Handler, error: unknown): Opinion | undefined {
+function failed(run: Run, { handler, took }: Frame, error: unknown): Opinion | undefined {
   const { rule, hook } = run, plugin = handler.owner.id, timedOut = error instanceof Ended && error.timedOut
   if (timedOut) handler.timeouts++
   else handler.errors++
   const flat = flatten(error)
   const hint = isFrozenWrite(flat) ? '; payloads are frozen: return a changed copy' : ''
   run.report({ level: 'error', plugin, hook, what: timedOut ? 'timed out' : 'failed', message: `plugin "${plugin}": its handler of "${hook}" failed: ${flat.message}${hint}${handler.where(flat)}`, error: flat })
-  if (!rule.refuse || handler.options.onError === 'pass') return undefined
   const why = error instanceof Ended || error instanceof Wrong ? error.why : 'it threw an error'
-  run.log({ plugin, kind: 'hook_failed', reason: why })
-  return rule.refuse(plugin, why, 'hook_failed')
+  const refuses = rule.refuse !== undefined && handler.options.onError !== 'pass'
+  run.log({ plugin, kind: refuses ? 'hook_failed' : 'failed', reason: why, ms: took })
+  if (!refuses) return undefined
+  return rule.refuse!(plugin, why, 'hook_failed')
 }

@@ -138,6 +138,8 @@ export class Frame implements Activity, Asker {
   expire: ((error: unknown) => void) | undefined = undefined
   /** Time that the whole process stood still: it is the handler's own in the figures, but doesn't count against its limit. */
   credit = 0
+  /** Its own time in the end, in milliseconds. */
+  took = 0
   #own = 0
   #since = 0
   #waits = 0
@@ -166,7 +168,7 @@ export class Frame implements Activity, Asker {
     if (this.over) return now
     if (this.expire) this.parent?.pending.forget(this)
     else this.returned(now)
-    this.handler.took(this.spent(now))
+    this.handler.took(this.took = this.spent(now))
     leave(this)
     return now
   }

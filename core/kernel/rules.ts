@@ -8,8 +8,8 @@ import { show } from '../errors.js'
 import { adopt, freeze, Wrong } from './frozen.js'
 import type { HookKind } from './hooks.js'
 
-/** One line per decision for the session log. */
-export interface Trace { readonly plugin: string; readonly kind: string; readonly reason?: string | undefined }
+/** One line of the session log: a decision that a handler made, its failure, or that it was slow. `ms` is its own time. */
+export interface Trace { readonly plugin: string; readonly kind: string; readonly reason?: string | undefined; readonly ms?: number | undefined }
 // Values of hooks are opaque here: a rule gets and gives what its own parameters make of them, and DESIGN of the hook says what that is. Hence the one `any` of this file.
 type Value = any
 

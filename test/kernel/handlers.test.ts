@@ -41,7 +41,7 @@ describe('the owner', () => {
     plugin('a').on('agent/pre-tool-use', async (_, next) => { await next(); return { kind: 'ask', reason: 'sure?' } })
     plugin('b').on('agent/pre-tool-use', () => allow())
     plugin('c').on('agent/pre-tool-use', () => {})
-    expect((await hooks.dispatch('agent/pre-tool-use', payloads.call())).trace).toEqual([{ plugin: 'b', kind: 'allow' }, { plugin: 'a', kind: 'ask', reason: 'sure?' }])
+    expect((await hooks.dispatch('agent/pre-tool-use', payloads.call())).trace).toMatchObject([{ plugin: 'b', kind: 'allow' }, { plugin: 'a', kind: 'ask', reason: 'sure?' }])
   })
 })
 
