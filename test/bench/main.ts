@@ -6,6 +6,7 @@ import type { Row } from './row.js'
 
 const BENCHES: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
   dispatch: async () => (await import('./dispatch.js')).benchDispatch,
+  bash: async () => (await import('./bash.js')).benchBash,
   start: async () => (await import('./start.js')).benchStart,
   reload: async () => (await import('./reload.js')).benchReload,
   history: async () => (await import('./history.js')).benchHistory,
