@@ -3,7 +3,6 @@
  * Invariant: after `close` nobody of the group is left, within two seconds.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
-import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
@@ -54,7 +53,7 @@ export class ServerProcess implements Transport {
         resolve()
       })
     })
-    const closed = once(child, 'close')
+    const closed = new Promise(resolve => { child.once('close', resolve) })      // `once` would fail with a program that isn't there
     void this.#gone.then(() => settles(closed, REST_MS)).then(() => { this.onclose?.() })   // what it said last is still read
     const buffer = new this.#sdk.ReadBuffer({ maxBufferSize: MAX_MESSAGE_BYTES })
     child.stdin.on('error', error => { this.onerror?.(error) })
