@@ -179,6 +179,8 @@ export class App {
   // ---- what clients ask
 
   run(order: RunOrder, approver?: Approver): Promise<Run> { return this.#agent.agents.run({ ...order, approver }) }
+  /** Makes a session that waits for its first prompt. */
+  begin(cwd: string): Promise<string> { return this.#agent.agents.begin(cwd) }
   abort(session: string, reason: string): boolean { return this.#agent.agents.abort(session, reason) }
   running(): readonly string[] { return this.#agent.agents.list().map(({ session }) => session) }
   /** Turns that run or wait. */

@@ -22,6 +22,8 @@ export interface RunHandle {
 export interface Client {
   readonly where: 'daemon' | 'in-process'
   run(order: RunOrder, approver?: Approver): Promise<RunHandle>
+  /** Makes a session that waits for its first prompt. */
+  begin(cwd: string): Promise<string>
   plugins(): Promise<readonly PluginInfo[]>
   hooks(): Promise<readonly HookInfo[]>
   tools(): Promise<readonly ToolInfo[]>

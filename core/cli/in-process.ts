@@ -10,6 +10,7 @@ export function inProcess(app: App): OwnClient {
       const { session, events, result } = await app.run(order, approver)
       return { session, events, result, abort: reason => { app.abort(session, reason) } }
     },
+    begin: cwd => app.begin(cwd),
     plugins: async () => app.plugins(),
     hooks: async () => app.hooks(),
     tools: async () => app.tools(),

@@ -97,6 +97,15 @@ does(addCommand(approvals, 'list', 'asks of all sessions of the daemon'), async 
 does(addCommand(approvals, 'allow <id>', 'let this one call run').option('--session', 'and the very same call for the rest of its session').option('--always', 'and write an allow rule for this very command into the config'), async () => (await import('./approvals.js')).allow)
 does(addCommand(approvals, 'deny <id> [why...]', 'refuse it, and tell the model why'), async () => (await import('./approvals.js')).deny)
 
+does(addCommand(program, 'acp', 'an editor drives the agent over stdin and stdout (Agent Client Protocol)')
+  .summary('for editors: the Agent Client Protocol')
+  .option('--model <model>', '<id> or <id>/<model>, see "hx models"')
+  .option('--offline', 'use the embedded offline model')
+  .addOption(new Option('--mode <mode>', 'the mode that sessions begin in').choices(['default', 'accept-edits', 'plan', 'yes']))
+  .option('--plugin <path>', 'load this plugin as well (repeatable)', collect, [])
+  .option('--without <id>', 'leave this plugin out (repeatable)', collect, [])
+  .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./acp.js')).acp)
+
 does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched'), async () => (await import('./demo.js')).demo)
 
 does(addCommand(program, 'start', 'start the daemon of this config').option('--foreground', 'stay in this terminal, for a service manager'), async () => (await import('./start.js')).start)

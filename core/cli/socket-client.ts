@@ -63,6 +63,7 @@ class SocketClient implements DaemonClient {
   async reloadHeld() { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, { held: true }) }
   async reload(ids?: readonly string[]) { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, ids ? { ids } : {}) }
   async stop(wait = false) { return (await this.#post<{ turns: number }>(ROUTES.stop, wait ? { wait } : {})).turns }
+  async begin(cwd: string) { return (await this.#post<{ session: string }>(ROUTES.sessions, { cwd })).session }
   async start(order: RunOrder) { return (await this.#post<{ session: string }>(ROUTES.runs, { ...order, detach: true })).session }
   async abort(session: string, reason: string) { return (await this.#post<{ aborted: boolean }>(of(ROUTES.abort, session), { reason: reason.slice(0, 200) })).aborted }
   async steer(session: string, prompt: string) {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { VERSION } from '../version.js'
 import { HEADERS, PROTOCOL, ROUTES } from './protocol.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, WireErrorSchema } from './schemas.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, BeginOrderSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, WireErrorSchema } from './schemas.js'
 
 interface Operation {
   readonly method: 'get' | 'post'
@@ -30,6 +30,7 @@ export const OPERATIONS: readonly Operation[] = [
   { method: 'post', route: 'stop', summary: 'Ends the daemon, at once or when its turns have ended. Whatever protocol is spoken.', body: StopOrderSchema, answer: '{stopping, turns}' },
   { method: 'post', route: 'runs', summary: 'Starts a turn and streams it; leaving the stream does not end it. With "detach" 202 and {session}.', body: RunOrderSchema, answer: 'events session, log (id: seq), delta, progress, approval, settled, then result or error', events: true },
   { method: 'get', route: 'sessions', summary: 'Sessions, newest first.', answer: '{sessions}' },
+  { method: 'post', route: 'sessions', summary: 'Makes a session that waits for its first prompt.', body: BeginOrderSchema, answer: '{session}' },
   { method: 'get', route: 'session', summary: 'The log of a session.', answer: '{events, problems}' },
   { method: 'get', route: 'events', summary: 'The log of a session behind a place, then what happens; a Last-Event-ID header stands for "after".', query: EventsQuerySchema, answer: 'events reset, log (id: seq), delta, progress, approval, settled, then end or error', events: true },
   { method: 'post', route: 'steer', summary: 'Hands a prompt to the turn that runs, for its next step.', body: SteerOrderSchema, answer: '{steered, after}' },

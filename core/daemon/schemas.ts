@@ -36,6 +36,7 @@ export const ReloadOrderSchema = z.strictObject({
   held: z.literal(true).optional(),
 })
 export const SteerOrderSchema = z.strictObject({ prompt: z.string().min(1).max(MAX_BODY_BYTES) })
+export const BeginOrderSchema = z.strictObject({ cwd: z.string().startsWith('/', 'must be an absolute path') })
 export const CommandOrderSchema = z.strictObject({
   /** What was written behind the name. */
   args: z.string().max(MAX_BODY_BYTES),

@@ -19,7 +19,7 @@ import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
 import { openApi } from './openapi.js'
 import { HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ROUTES, turnsAre } from './protocol.js'
-import { AbortOrderSchema, ApprovalAnswerSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, type WireError } from './schemas.js'
+import { AbortOrderSchema, ApprovalAnswerSchema, BeginOrderSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, type WireError } from './schemas.js'
 import { sent, sessionFeed } from './session-feed.js'
 
 /** How often an end of the last turn is looked for. */
@@ -83,6 +83,7 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
   http.get(ROUTES.commands, context => context.json({ commands: app.commands() }))
   http.post(ROUTES.command, async context => context.json(await app.command({ name: context.req.param('name'), ...await body(context, CommandOrderSchema) }, context.req.raw.signal)))
   http.get(ROUTES.sessions, async context => context.json({ sessions: await app.sessions() }))
+  http.post(ROUTES.sessions, async context => context.json({ session: await app.begin((await body(context, BeginOrderSchema)).cwd) }))
   http.get(ROUTES.session, async context => context.json(await app.session(context.req.param('id'))))
   http.post(ROUTES.abort, async context => {
     const { reason } = await body(context, AbortOrderSchema)
