@@ -62,6 +62,7 @@ const misused = (error: CommanderError, command: Command): Error =>
   error.exitCode === 0 || error.code === 'commander.help' ? error : new HarnessError('usage', usageSentence(error, nameOf(command)), { cause: error })
 
 does(addCommand(program, 'agent [task...]', 'do one task and end; standard input is added when it is not a terminal')
+  .summary('do one task and end')
   .option('--session <id>', 'continue this session')
   .option('-c, --continue', 'continue the last session of this folder')
   .option('--model <model>', '<id> or <id>/<model>, see "hx models"')
@@ -106,7 +107,7 @@ does(addCommand(program, 'acp', 'an editor drives the agent over stdin and stdou
   .option('--without <id>', 'leave this plugin out (repeatable)', collect, [])
   .option('--safe', 'the shipped config alone, whatever stands here'), async () => (await import('./acp.js')).acp)
 
-does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched'), async () => (await import('./demo.js')).demo)
+does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched').summary('see it work; nothing of yours is touched'), async () => (await import('./demo.js')).demo)
 
 does(addCommand(program, 'start', 'start the daemon of this config').option('--foreground', 'stay in this terminal, for a service manager'), async () => (await import('./start.js')).start)
 does(addCommand(program, 'stop', 'stop it: turns end, plugins are unloaded'), async () => (await import('./start.js')).stop)
