@@ -19,6 +19,7 @@ import { at, HarnessError, messageOf, type Place } from './errors.js'
 import type { Dispatcher, HookInfo } from './kernel/dispatch.js'
 import { containEscapes } from './kernel/escapes.js'
 import { Kernel } from './kernel/kernel.js'
+import { Quarantine, type Version } from './kernel/quarantine.js'
 import type { Level, Log } from './kernel/log.js'
 import { parseConfig } from './loader/config.js'
 import { PluginHost, type HostEvents, type PluginInfo, type ReloadReport } from './loader/host.js'
@@ -53,6 +54,8 @@ export interface AppOptions {
   readonly watch?: boolean | undefined
   /** The process is this host's own: what plugins throw or print outside of any call is contained, and this is told of an error that is no plugin's. */
   readonly fatal?: ((error: unknown) => void) | undefined
+  /** Called before the first plugin is mounted. */
+  readonly begins?: ((app: App) => void) | undefined
 }
 /** One task, as clients send it: the part of a run that is plain data. */
 export interface RunOrder extends Pick<RunInput, 'prompt' | 'session' | 'cwd' | 'model' | 'maxSteps' | 'mode' | 'ephemeral' | 'ifIdle'> {}
@@ -78,6 +81,15 @@ export interface Status {
   readonly reloads: number
   /** Changes of config and plugins that a tool may have made: not loaded until a person says so. */
   readonly held: readonly HeldFile[]
+  /** Ids of plugins that were stopped because they do harm. */
+  readonly quarantined: readonly string[]
+}
+export interface Watched {
+  readonly installation: Installation
+  /** The file of plugins that were stopped, and the folder of logs. */
+  readonly quarantine: string
+  readonly logs: string
+  readonly plugins: readonly Version[]
 }
 /** What happens to the host, beside the log: for a demo, a status line, a test. */
 export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEvents[K] }[keyof HostEvents]
@@ -156,7 +168,7 @@ export class App {
     this.#routes = options.serves ? new Routes(this.#kernel) : undefined
     this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log, this.#held)
     this.#kernel.hooks.locate = raw => this.#importer.original(raw)
-    this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => this.#config.config.reload.drainMs })
+    this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => this.#config.config.reload.drainMs, quarantine: new Quarantine(places.quarantineOf(options.located.file)) })
   }
 
   async #begin(): Promise<void> {
@@ -166,6 +178,7 @@ export class App {
     this.#host.on('settled', () => { this.#kernel.hooks.unmatchedTools(this.#agent.tools.names()) })
     this.#tellNotes()
     if (this.#options.fatal) this.#release = this.#contain(this.#options.fatal)
+    this.#options.begins?.(this)
     await this.#host.reconcile(this.#config.entries)
     if (!this.#options.watch) return
     this.#loopDelay.enable()
@@ -225,6 +238,7 @@ export class App {
       rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: Math.max(this.#loopDelayBefore, this.#loopDelayNow()),
       reloads: plugins.reduce((all, plugin) => all + plugin.reloads, 0),
       held: this.held(),
+      quarantined: plugins.flatMap(({ id, state }) => state === 'quarantined' ? [id] : []),
     }
   }
   #configStatus(): ConfigStatus { return { path: this.#options.located.file, state: this.#rejected === undefined ? 'in force' : 'rejected', problem: this.#rejected } }
@@ -251,6 +265,12 @@ export class App {
     const texts = this.#held.release()
     return this.#take([...texts.keys()], texts)
   }
+  /** What a watchdog has to know: whose code is which file, and where it leaves its word when it ends the process. */
+  get watched(): Watched {
+    const { places, located: { file } } = this.#options
+    return { installation: places.installation, quarantine: places.quarantineOf(file), logs: places.logs, plugins: this.#host.versions(this.#config.entries) }
+  }
+  warn(message: string): void { this.#options.log.warn(message) }
   /** The disposer ends the subscription. */
   on(listener: (event: AppEvent) => void): () => void {
     this.#listeners.add(listener)

@@ -2,6 +2,7 @@
  * Where things stand: the user's folders (XDG, or all under HX_HOME) and this installation's own files. Knows no content of any of them.
  * Computes; folders are made when they are needed (kernel/folder.ts).
  */
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { dirname, isAbsolute, join, sep } from 'node:path'
@@ -29,6 +30,8 @@ export interface Places {
   readonly sessions: string
   readonly logs: string
   readonly data: string
+  /** Where plugins of this config that were stopped are remembered. */
+  quarantineOf(config: string): string
   /** Socket, lock and token. */
   readonly run: string
   readonly installation: Installation
@@ -48,7 +51,8 @@ export function places(env: Env = process.env, installation: Installation = inst
   const run = home ? join(home, 'run') : runtime && isAbsolute(runtime) ? join(runtime, 'hx') : join(state, 'run')
   return {
     config, userConfig: join(config, CONFIG_NAME), trust: join(config, 'trust.json'),
-    state, sessions: join(state, 'sessions'), logs: join(state, 'logs'), data: join(state, 'data'),
+    state, sessions: join(state, 'sessions'), logs: join(state, 'logs'), data: join(state, 'data'), 
+    quarantineOf: file => join(state, 'quarantine', `${createHash('sha256').update(file).digest('hex').slice(0, 16)}.json`),
     run, installation,
   }
 }

@@ -46,11 +46,11 @@ const doors: Plugin = {
 }
 
 /**
- * One build: the command, the doors for plugins and tests, and each shipped plugin, with what they share in chunks, so that there is one instance of everything.
+ * One build: the command, the doors for plugins and tests and each shipped plugin, with what they share in chunks, so that there is one instance of everything.
  * Pure JavaScript is bundled, since reading 200 small files is most of a cold start; native packages and the SDKs of optional plugins stay outside.
  * CommonJS, since Node 20 takes three times as long to load modules, and since it can be kept compiled (core/cli/code-cache.ts).
  */
-export default defineConfig({
+const build = defineConfig({
   input: { cli: join(root, 'core/cli/hx.ts'), ...Object.fromEntries(DOORS.map(name => [name, join(root, `core/${name}.ts`)])), ...Object.fromEntries(plugins) },
   platform: 'node',
   plugins: [englishOnly, ascii, doors],
@@ -59,3 +59,13 @@ export default defineConfig({
   output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name].cjs', cleanDir: true, minify: true, codeSplitting: { groups: GROUPS } },
   logLevel: 'warn',
 })
+/** The thread beside the daemon has a heap of its own, and a small one: nothing but its own code is read into it. */
+const watchdog = defineConfig({
+  input: { watchdog: join(root, 'core/daemon/watchdog-thread.ts') },
+  platform: 'node',
+  plugins: [ascii],
+  external: [/^node:/],
+  output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', cleanDir: false, minify: true, codeSplitting: false },
+  logLevel: 'warn',
+})
+export default [build, watchdog]

@@ -31,20 +31,22 @@ export async function foreground(io: Io, found: Found): Promise<number | undefin
   const broken = new Promise<never>((_, reject) => { fatal = reject })
   broken.catch(() => {})                                     // it may break before anybody waits for it
   try {
-    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: !alone }, say, async crashed => {
+    const daemon = await startDaemon(found.endpoint, { trust: io.globals.trust === true, foreground: !alone }, say, async (crashed, begins) => {
       makeFolder(found.places.logs)
       closeLog = keepLog(log, { file: logFile(found), least: level, alone })
       if (crashed) say.warn(`the daemon before this one (pid ${crashed.pid}, version ${crashed.version}) ended without being stopped`, { said: lastWords(found) })
-      return app = await App.start({ ...options, env, serves: true, watch: true, fatal })
+      return app = await App.start({ ...options, env, serves: true, watch: true, fatal, begins })
     })
     say.info(`the daemon of ${found.located.file} listens on ${found.endpoint.socket} (pid ${process.pid})`, { version: VERSION, node: process.version, trust: io.globals.trust === true })
     tellManager(io, say)
+    let crashed = false
     try {
-      if (signals.code === undefined) say.info(`the daemon stops: ${await Promise.race([stopped, daemon.asked.then(() => 'a client asked for it'), broken])}`, { turns: app?.turns() })
+      if (signals.code === undefined) say.info(`the daemon stops: ${await Promise.race([stopped, daemon.asked.then(() => 'a client asked for it'), daemon.exhausted.then(why => { throw new HarnessError('internal', `memory was nearly used up: ${why}`) }), broken])}`, { turns: app?.turns() })
     } catch (error) {
+      crashed = true
       say.error('an error that is no plugin\'s; the process can not be relied on any more', { report: reported(error) })
       throw error
-    } finally { await daemon.stop() }
+    } finally { await daemon.stop({ crashed }) }
     say.info('the daemon has stopped')
     return 0
   } catch (error) {

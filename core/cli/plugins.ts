@@ -1,9 +1,10 @@
 /** `hx plugins`: entries of the config, their state, and the switch that edits the file. */
 import { HarnessError, didYouMean } from '../errors.js'
+import { Quarantine } from '../kernel/quarantine.js'
 import type { PluginInfo } from '../loader/host.js'
 import type { Client } from './client.js'
 import { setEnabled, taken } from './edit.js'
-import { runningDaemon, withClient } from './connect.js'
+import { find as found, runningDaemon, withClient } from './connect.js'
 import { heldLines, HOW, shownDiff, tellReport } from './held.js'
 import type { Io } from './io.js'
 import { counted, elapsed, oneLine, table, type Paint } from './terminal.js'
@@ -70,13 +71,18 @@ export async function reload(io: Io, id: string | undefined, options: { held?: b
     return withClient(io, {}, client => held(io, client, options.diff === true))
   }
   const daemon = await runningDaemon(io)
+  if (!daemon && id !== undefined && new Quarantine(quarantineOf(io)).forget(id)) {
+    if (io.json) io.line({ id, message: 'is quarantined no more' })
+    else io.say(`"${id}" is quarantined no more; no daemon is running, so the next command loads it`)
+    return 0
+  }
   if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so there is nothing to reload; start one with "hx start"')
   try {
     if (id !== undefined) await find(daemon, id)
     const report = await daemon.reload(id === undefined ? undefined : [id])
     if (io.json) io.line(report)
     else {
-      io.say(report.reloaded.length ? `reloaded: ${report.reloaded.join(', ')}` : 'nothing changed')
+      io.say(report.reloaded.length ? `reloaded: ${report.reloaded.join(', ')}` : id !== undefined && report.failed.length === 0 ? `loaded: ${id}` : 'nothing changed')
       for (const { id, message } of report.failed) io.say(`${io.paint('red', 'failed')} ${id}: ${message}`)
     }
     return report.failed.length ? 1 : 0
@@ -94,6 +100,10 @@ async function held(io: Io, client: Client, only: boolean): Promise<number> {
   return report.failed.length > 0 ? 1 : 0
 }
 
+function quarantineOf(io: Io): string {
+  const { places, located } = found(io)
+  return places.quarantineOf(located.file)
+}
 async function find(client: Client, id: string): Promise<PluginInfo> {
   const all = await client.plugins()
   const plugin = all.find(one => one.id === id)

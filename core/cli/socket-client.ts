@@ -37,7 +37,7 @@ export async function connectDaemon(endpoint: Endpoint, { anyVersion, note }: Co
     if (anyVersion && error instanceof HarnessError && error.code === 'protocol_mismatch') return client
     if (limit.aborted) throw new HarnessError('daemon_missing', `the daemon of this config does not answer within ${ANSWER_MS / 1000} s: a plugin may hold it up without end; end its process and start it again`, { cause: error })
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined     // no daemon, or the socket of one that crashed
+    if (code === 'ENOENT' || code === 'ECONNREFUSED' || error instanceof HarnessError && error.code === 'daemon_missing') return undefined     // no daemon, the socket of one that crashed, or it ends right now
     if (await readToken(endpoint) !== token) return connectDaemon(endpoint, { anyVersion, note })     // one that has just begun has made a token of its own
     throw error
   }
@@ -166,11 +166,14 @@ class SocketClient implements DaemonClient {
         if ((response.statusCode ?? 500) < 400) { resolve(response); return }
         json<{ error: WireError }>(response).then(({ error }) => { reject(errorOf(error)) }, reject)
       })
-      request.once('error', reject)
+      request.once('error', error => { reject(isEnd(error) ? ended(error) : error) })
       request.end(body && JSON.stringify(body))
     })
   }
 }
+
+const isEnd = (error: unknown): boolean => ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
+const ended = (cause: unknown) => new HarnessError('daemon_missing', 'the daemon ended before it answered; see "hx logs"', { cause })
 
 interface Told { readonly event: RunEventName; readonly data: unknown }
 
@@ -179,7 +182,7 @@ const errorOf = ({ code, message, place }: WireError) => new HarnessError(code i
 
 async function json<T>(response: IncomingMessage): Promise<T> {
   let text = ''
-  for await (const chunk of response.setEncoding('utf8')) text += chunk as string
+  try { for await (const chunk of response.setEncoding('utf8')) text += chunk as string } catch (error) { throw isEnd(error) ? ended(error) : error }
   return JSON.parse(text) as T
 }
 

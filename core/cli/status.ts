@@ -18,6 +18,7 @@ export async function status(io: Io): Promise<number> {
     `${io.paint('green', 'running')}  pid ${now.pid}, version ${now.version}, for ${elapsed(now.uptimeMs)}`,
     `config   ${now.config.path}: ${now.config.state === 'in force' ? 'in force' : io.paint('red', `the last edit was rejected: ${now.config.problem}`)}`,
     `plugins  ${now.plugins} active, ${counted(now.reloads, 'reload')}`,
+    ...now.quarantined.length > 0 ? [`         ${io.paint('red', `quarantined: ${now.quarantined.join(', ')}`)}; see "hx plugins"`] : [],
     `turns    ${now.sessions} running, ${now.queued} waiting; ${counted(now.asks, 'open ask')}; ${counted(now.connections, 'connection')}`,
     `memory   ${megabytes(now.rssBytes)} resident, ${megabytes(now.heapBytes)} heap; event loop p99 ${elapsed(now.loopDelayP99Ms)}`,
     ...now.restarts > 0 ? [io.paint('yellow', `crashes  started again ${counted(now.restarts, 'time')} of late; see "hx logs"`)] : [],

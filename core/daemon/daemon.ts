@@ -11,52 +11,69 @@ import type { Logger } from '../kernel/log.js'
 import type { App } from '../app.js'
 import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
 import { clearMark, readMark, recentStrikes, writeMark, type RunMark } from './run-mark.js'
-import { listen, listenTcp, routes } from './server.js'
+import { watchMemory } from './memory.js'
+import { idle, listen, listenTcp, routes } from './server.js'
 import { TcpDoor } from './tcp-door.js'
 import { VERSION } from '../version.js'
+import { startWatchdog } from './watchdog.js'
 
 /** A client that looks whether the lock is free has it for a moment. */
 const LOOKED_MS = 50
+/** How long turns may go on when memory is nearly used up. */
+const EXHAUSTED_MS = 30_000
 
 export interface Daemon {
   readonly endpoint: Endpoint
   /** Resolves when a client has asked it to stop. */
   readonly asked: Promise<void>
-  stop(): Promise<void>
+  /** Resolves, with why, when it can not go on: memory is nearly used up. It takes no new turn any more. */
+  readonly exhausted: Promise<string>
+  /** `crashed`: it is to be started again by the next client. */
+  stop(how?: { readonly crashed: boolean }): Promise<void>
 }
 
-/** Starts the daemon of `endpoint`; `daemon_running` when another process has its lock. `startApp` is told of the one before, when that was not stopped. */
-export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust' | 'foreground'>, log: Logger, startApp: (crashed: RunMark | undefined) => Promise<App>): Promise<Daemon> {
+/** Starts the daemon of `endpoint`; `daemon_running` when another process has its lock. `startApp` is told of the one before, when that was not stopped, and tells of the app before its first plugin. */
+export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust' | 'foreground'>, log: Logger, startApp: (crashed: RunMark | undefined, begins: (app: App) => void) => Promise<App>): Promise<Daemon> {
   await securedFolder(endpoint)
   const lock = await acquireLock(endpoint.lock) ?? await sleep(LOOKED_MS).then(() => acquireLock(endpoint.lock))
   if (!lock) throw new HarnessError('daemon_running', 'a daemon already runs for this config; see "hx status"')
-  let app: App | undefined, socket: HttpServer | undefined, door: TcpDoor | undefined
+  let app: App | undefined, socket: HttpServer | undefined, door: TcpDoor | undefined, watching: (() => Promise<void>) | undefined, unwatch: (() => void) | undefined
   const servers = () => [socket, door?.server].filter(server => server !== undefined)
-  const stop = async () => {
+  const way = { leaving: false }
+  const stop = async ({ crashed = false } = {}) => {
     const closed = servers().map(server => new Promise<void>(done => { server.close(() => { done() }) }))
     await app?.stop()
+    unwatch?.()
+    await watching?.()
     for (const server of servers()) server.closeAllConnections()
     await Promise.all(closed)
-    await Promise.all([rm(endpoint.socket, { force: true }), rm(endpoint.token, { force: true }), clearMark(endpoint)])
+    await Promise.all([rm(endpoint.socket, { force: true }), rm(endpoint.token, { force: true }), !crashed && clearMark(endpoint)])
     await lock.release()
   }
   let ask!: () => void
   const asked = new Promise<void>(resolve => { ask = resolve })
+  let exhaust!: (why: string) => void
+  const exhausted = new Promise<string>(resolve => { exhaust = resolve })
   try {
-    app = await startApp(await readMark(endpoint))
+    app = await startApp(await readMark(endpoint), begun => { watching = startWatchdog(begun, endpoint) })
     await rm(endpoint.socket, { force: true })
-    const host = app, http = routes(host, await writeToken(endpoint), ask, async () => ({ connections: await connections(servers()), restarts: (await recentStrikes(endpoint)).length, tcp: door?.state }))
+    const host = app, http = routes(host, await writeToken(endpoint), ask, async () => ({ connections: await connections(servers()), restarts: (await recentStrikes(endpoint)).length, tcp: door?.state }), way)
     socket = await listen(http, endpoint.socket)
     door = new TcpDoor(where => listenTcp(http, where), log)
     await door.open(host.tcp)
     host.on(({ type }) => { if (type === 'config-applied') void door!.follow(host.tcp) })
+    unwatch = watchMemory(sentence => {
+      way.leaving = true
+      log.error(`memory is nearly used up: ${sentence}; no new turn is taken, and the process ends when those that run have ended`, { turns: host.turns() })
+      void idle(host, EXHAUSTED_MS).then(() => { exhaust(sentence) })
+    })
     await writeMark(endpoint, { pid: process.pid, version: VERSION, ...how })
   } catch (error) {
     await stop()
     throw error
   }
   let stopping: Promise<void> | undefined
-  return { endpoint, asked, stop: () => stopping ??= stop() }
+  return { endpoint, asked, exhausted, stop: how => stopping ??= stop(how) }
 }
 
 const connections = async (servers: readonly HttpServer[]): Promise<number> =>

@@ -39,12 +39,11 @@ export interface DaemonFacts {
 /** `asks` wait for a person. */
 export interface DaemonStatus extends Status, DaemonFacts { readonly asks: number }
 
-/** `stop` is called when a client asks for the end of the daemon. */
-export function routes(app: App, token: string, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 })): Hono {
+/** `stop` is called when a client asks for the end of the daemon. While `door.leaving` no turn begins. */
+export function routes(app: App, token: string, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 }), door = { leaving: false }): Hono {
   const http = new Hono()
   const expected = digest(`Bearer ${token}`)
   const asks = new Asks()
-  let leaving = false
 
   http.use(async (context, next) => {
     const { remoteAddress, localPort } = (context.env as HttpBindings).incoming?.socket ?? {}
@@ -72,7 +71,7 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
   http.get(ROUTES.status, async context => context.json({ ...app.status(), asks: asks.list().length, ...await facts() } satisfies DaemonStatus))
   http.get(ROUTES.ready, async context => {
     const answer = await app.ready()
-    return context.json({ ...answer, ready: answer.ready && !leaving }, answer.ready && !leaving ? 200 : 503)
+    return context.json({ ...answer, ready: answer.ready && !door.leaving }, answer.ready && !door.leaving ? 200 : 503)
   })
   const salt = randomBytes(16).toString('base64url')
   http.get(ROUTES.keys, context => context.json(keyDigests(name => app.key(name), salt)))
@@ -100,8 +99,8 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
   })
   http.post(ROUTES.stop, async context => {
     const { wait = false } = await body(context, StopOrderSchema)
-    leaving = true
-    if (wait) idle(app).then(stop)
+    door.leaving = true
+    if (wait) void idle(app).then(stop)
     else setImmediate(stop)                                  // after the answer
     return context.json({ stopping: true, turns: app.turns() })
   })
@@ -117,9 +116,9 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
   })
   http.post(ROUTES.runs, async context => {
     const { interactive = false, detach = false, ...order } = await body(context, RunOrderSchema)
-    if (leaving || app.turns() >= MAX_TURNS) {
+    if (door.leaving || app.turns() >= MAX_TURNS) {
       context.header('retry-after', '5')
-      return refuse(context, 429, { code: 'daemon_busy', message: leaving ? 'the daemon stops when its turns have ended, and takes no new one; try again in a moment' : `the daemon has ${MAX_TURNS} turns already; try again when some have ended` })
+      return refuse(context, 429, { code: 'daemon_busy', message: door.leaving ? 'the daemon stops when its turns have ended, and takes no new one; try again in a moment' : `the daemon has ${MAX_TURNS} turns already; try again when some have ended` })
     }
     let session = order.session
     const run = await app.run(order, asks.approver(() => session, detach))   // refused before anything is streamed
@@ -189,9 +188,9 @@ const attend = (asks: Asks, session: string, send: Send): () => void => asks.att
   asked: ask => { void send({ event: 'approval', data: ask }) },
   settled: id => { void send({ event: 'settled', data: { id } }) },
 })
-/** Resolves when no turn runs or waits; each has limits of its own. */
-async function idle(app: App): Promise<void> {
-  while (app.turns() > 0) await sleep(LOOK_MS)
+/** Resolves when no turn runs or waits, or the time is over; each turn has limits of its own. */
+export async function idle(app: App, limitMs = Infinity): Promise<void> {
+  for (const end = performance.now() + limitMs; app.turns() > 0 && performance.now() < end;) await sleep(LOOK_MS)
 }
 const wire = (error: unknown): WireError => error instanceof HarnessError ? { code: error.code, message: error.message, place: error.place } : { code: 'internal', message: messageOf(error) }
 /** It, or what caused it, is that no more may be opened. */

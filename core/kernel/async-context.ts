@@ -25,8 +25,25 @@ const storage = new AsyncLocalStorage<Activity | undefined>()
 export const current = (): Activity | undefined => storage.getStore()
 export const currentOwner = (): Owner | undefined => storage.getStore()?.owner
 
+/** Who is being called, as a number that another thread can read; 0 is nobody. Stands only until a call first awaits, and is exact as long as it stands. */
+let seat: Int32Array | undefined
+const numbers = new Map<string, number>()
+/** From now on, or no more. */
+export const seats = (shared: Int32Array | undefined): void => { seat = shared }
+/** The number of a plugin. */
+export function seatFor(id: string): number {
+  const number = numbers.get(id) ?? numbers.size + 1
+  numbers.set(id, number)
+  return number
+}
+
 /** Runs `fn` inside an activity whose end the caller declares by `leave`. */
-export const enter = <A extends unknown[], R>(activity: Activity | undefined, fn: (...args: A) => R, ...args: A): R => storage.run(activity, fn, ...args)
+export function enter<A extends unknown[], R>(activity: Activity | undefined, fn: (...args: A) => R, ...args: A): R {
+  if (seat === undefined) return storage.run(activity, fn, ...args)
+  const shared = seat, before = shared[0]!
+  shared[0] = activity?.owner?.seat ?? 0
+  try { return storage.run(activity, fn, ...args) } finally { shared[0] = before }
+}
 export const leave = (activity: Activity): void => {
   activity.over = true
   activity.parent = undefined

@@ -6,7 +6,7 @@
  * Invariant: everything it registered is in `effects`, so that emptying them leaves nothing behind.
  */
 import { HarnessError, messageOf } from '../errors.js'
-import { runAs } from './async-context.js'
+import { runAs, seatFor } from './async-context.js'
 import type { Mount } from './context.js'
 import { Effects } from './effects.js'
 import type { Context, Disposer, PluginModule } from './hooks.js'
@@ -42,6 +42,7 @@ export interface Counts { readonly handlers: number; readonly tools: number; rea
 
 export class Generation implements Owner {
   readonly id: string
+  readonly seat: number
   readonly generation: number
   row: number
   stage: Stage = 'staged'
@@ -81,6 +82,7 @@ export class Generation implements Owner {
 
   constructor(options: GenerationOptions, owners: Owners, log: Log) {
     this.id = options.id
+    this.seat = seatFor(options.id)
     this.generation = options.version
     this.row = options.row
     this.module = options.module

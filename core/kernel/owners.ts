@@ -11,7 +11,7 @@ import type { Disposer } from './hooks.js'
 /** staged: registered, unseen. live: seen. retired: old calls end on it, new ones don't see it. disposed: gone. */
 export type Stage = 'staged' | 'live' | 'retired' | 'disposed'
 /** What owns registrations: one mounted version of one entry, one of its optional scopes, or core itself. */
-export interface Owner { readonly id: string; readonly generation: number; row: number; stage: Stage; /** Where its code stands. */ readonly file?: string | undefined }
+export interface Owner { readonly id: string; readonly generation: number; row: number; stage: Stage; /** Where its code stands. */ readonly file?: string | undefined; /** Its number in the async context. */ readonly seat?: number }
 /** Where a registration is made: its owner, its place inside the plugin, and the effect list that takes it back. */
 export interface Scope {
   readonly owner: Owner

@@ -10,6 +10,7 @@
 import { HarnessError, messageOf } from '../errors.js'
 import { enter } from '../kernel/async-context.js'
 import { DISPOSE_MS, MOUNT_MS, type Kernel } from '../kernel/kernel.js'
+import type { Quarantine, Version } from '../kernel/quarantine.js'
 import type { EntrySpec, Importer, PluginInfo } from './entry.js'
 import type { Texts } from './files.js'
 import type { Hosted } from './hosted.js'
@@ -33,6 +34,8 @@ export interface HostOptions {
   /** How long calls may hold back what has to stop before their signal is aborted; 5000. Read anew each time. */
   readonly drainMs?: (() => number) | undefined
   readonly mountMs?: number | undefined
+  /** Remembers who was stopped, over the end of the process; for its own time when left out. */
+  readonly quarantine?: Quarantine | undefined
 }
 /** Files that have changed, and what was read of them already. */
 interface Changes { readonly files: readonly string[]; readonly texts: Texts }
@@ -46,14 +49,16 @@ export class PluginHost {
   readonly #roster: Roster
   readonly #lineup: Lineup
   readonly #mountMs: number
+  readonly #quarantine: Quarantine | undefined
   #queue: Promise<unknown> = Promise.resolve()
   #stopping: Promise<void> | undefined
   #asked = false
 
-  constructor({ kernel, importer, dataDir, drainMs = () => 5000, mountMs = MOUNT_MS }: HostOptions) {
+  constructor({ kernel, importer, dataDir, drainMs = () => 5000, mountMs = MOUNT_MS, quarantine }: HostOptions) {
     this.#kernel = kernel
     this.#importer = importer
     this.#mountMs = mountMs
+    this.#quarantine = quarantine
     this.#roster = new Roster(kernel)
     this.#lineup = new Lineup({ kernel, roster: this.#roster, mountMs, drainMs, dataDir })
     kernel.changed = () => { this.#soon() }
@@ -84,8 +89,9 @@ export class PluginHost {
   /** Stops an entry that does harm. It comes back with a change of its code or config, or when it is asked for. */
   quarantine(id: string, cause: string): Promise<ReloadReport> {
     return this.#job(async report => {
-      const message = `plugin "${id}" is quarantined: ${cause}`
-      await this.#lineup.unload(this.#roster.get(id), 'quarantined', message)
+      const message = `plugin "${id}" is quarantined: ${cause}`, entry = this.#roster.get(id), version = versionOf(entry.spec, entry.files)
+      await this.#lineup.unload(entry, 'quarantined', message)
+      this.#keep(version, cause)
       this.#kernel.log.write('error', message, undefined, id)
       report.failed(id, message)
     })
@@ -95,6 +101,8 @@ export class PluginHost {
     return this.#stopping ??= enter(undefined, () => this.#lineup.stop(limitMs, this.#queue))
   }
 
+  /** Every entry with its files and its config, those that are still to be loaded too. */
+  versions(specs: readonly EntrySpec[]): Version[] { return specs.map(spec => versionOf(spec, this.#roster.find(spec.id)?.files ?? [])) }
   list(): PluginInfo[] { return this.#roster.inOrder().map(entry => entry.info()) }
   /** Every file that entries are made of or were to be made of: what a watcher follows. */
   files(): Set<string> { return new Set(this.#roster.inOrder().filter(({ spec }) => spec.enabled).flatMap(({ spec, files, tried }) => [spec.from, ...files, ...tried])) }
@@ -143,6 +151,7 @@ export class PluginHost {
   }
   async #unload(entry: Hosted, why: 'removed' | 'disabled'): Promise<void> {
     await this.#lineup.unload(entry, 'disabled')
+    this.#quarantine?.forget(entry.id)                                                     // whoever switches it off and on wants it back
     if (why === 'removed') this.#roster.remove(entry)
     else entry.reset()
   }
@@ -163,7 +172,8 @@ export class PluginHost {
     }
   }
   /** Builds and checks entries that don't run; settling mounts them. */
-  async #load(entries: readonly Hosted[], report: Report): Promise<void> {
+  async #load(wanted: readonly Hosted[], report: Report): Promise<void> {
+    const entries = wanted.filter(entry => !this.#isQuarantined(entry, report))
     if (entries.length === 0) return
     for (const entry of entries) {
       entry.module = undefined
@@ -177,10 +187,30 @@ export class PluginHost {
     }
   }
 
+  /** It was stopped in an earlier process, and neither its code nor its config has changed since. */
+  #isQuarantined(entry: Hosted, report: Report): boolean {
+    const cause = this.#quarantine?.cause(entry.id, configOf(entry.spec))
+    if (cause === undefined) {
+      this.#quarantine?.forget(entry.id)
+      return false
+    }
+    const message = `plugin "${entry.id}" is quarantined: ${cause}`
+    this.#roster.set(entry, 'quarantined', message)
+    entry.tried = new Set(this.#quarantine!.files(entry.id))                                // a change of one of them loads it
+    this.#kernel.log.write('error', message, undefined, entry.id)
+    report.failed(entry.id, message)
+    return true
+  }
+  /** Quarantined, and what is on the disk is what did harm: a look at the file is no change of it. */
+  #isStill({ id, state, spec }: Hosted): boolean { return state === 'quarantined' && this.#quarantine?.cause(id, configOf(spec)) !== undefined }
+  #keep(version: Version, cause: string): void {
+    try { this.#quarantine?.keep(version, cause) } catch (error) { this.#kernel.log.error(`plugin "${version.id}" is stopped, but that could not be written down for the next start: ${messageOf(error)}`) }
+  }
+
   // ---- a file edit
   #affected(changed: readonly string[]): Hosted[] {
     const reached = this.#importer.affected(changed)
-    return this.#roster.inOrder().filter(({ spec, tried }) => spec.enabled && (reached.has(spec.from) || changed.some(file => tried.has(file))))
+    return this.#roster.inOrder().filter(entry => entry.spec.enabled && (reached.has(entry.spec.from) || changed.some(file => entry.tried.has(file))) && !this.#isStill(entry))
   }
   async #reload(entries: readonly Hosted[], changed: Changes, report: Report): Promise<void> {
     if (entries.length === 0) return
@@ -251,9 +281,13 @@ export class PluginHost {
   #taken({ entry, module, config }: Member, files: readonly string[]): void {
     entry.files = files
     entry.tried = entry.untaken = new Set()
+    if (entry.state === 'quarantined') this.#quarantine?.forget(entry.id)
     if (entry.generation) return
     entry.module = module
     entry.config = config
     this.#roster.set(entry, 'waiting', 'it is being loaded')
   }
 }
+
+const configOf = ({ written, config }: EntrySpec): unknown => written ?? config
+const versionOf = (spec: EntrySpec, files: readonly string[]): Version => ({ id: spec.id, files: [...new Set([spec.from, ...files])], config: configOf(spec) })

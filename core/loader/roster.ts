@@ -23,7 +23,7 @@ export interface HostEvents {
 export type Inactive = Exclude<EntryState, 'active'>
 
 /** What a refused prompt or call is told: no path and no config. */
-const CAUSES: Readonly<Record<Inactive, string>> = { waiting: 'it is waiting', failed: 'it failed to load', disabled: 'it is disabled', quarantined: 'it was stopped after repeated failures' }
+const CAUSES: Readonly<Record<Inactive, string>> = { waiting: 'it is waiting', failed: 'it failed to load', disabled: 'it is disabled', quarantined: 'it is quarantined' }
 
 export class Roster {
   readonly #kernel: Kernel

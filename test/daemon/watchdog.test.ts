@@ -1,0 +1,116 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { place, until, type Place } from '../support/hx.js'
+
+/** A plugin whose line 9 never gives the process back. `types` before it show that the line is that of the source. */
+const stuck = (body: string, more = '') => `import type { Context } from 'harnessx'
+import { execSync } from 'node:child_process'
+interface Unused { readonly a: string
+  readonly b: number }
+${more}
+export function apply(ctx: Context): void {
+  const spin = () => {
+    void execSync
+    ${body}
+  }
+  START
+}
+`
+const LOOP = 'for (;;) { if (Date.now() < 0) break }'
+const at = (start: string, body: string) => stuck(body).replace('START', start)
+const inHandler = `ctx.on('agent/turn-start', () => { spin() })`
+const CONFIG = 'plugins: [{ name: rude, required: true }, tool-fs, model-offline]\n'
+const with_ = (code: string) => ({ 'harness.config.yaml': CONFIG, 'plugins/rude.ts': code, 'README.md': '# Demo\n' })
+
+const crashes = ({ env }: Place) => readdirSync(join(env['HX_HOME']!, 'state', 'logs')).filter(name => name.includes('.crash-')).map(name => join(env['HX_HOME']!, 'state', 'logs', name))
+async function up(code: string) {
+  const here = place(with_(code))
+  const daemon = here.start(['start', '--foreground', '--trust'])
+  await until(() => daemon.output().stderr.includes('listens on'))
+  return { here, daemon }
+}
+
+describe('a plugin that never gives the process back', () => {
+  it('is named with its line, and the process ended: after an await, in a regular expression, in promises without end', { timeout: 60_000 }, async () => {
+    const kinds = [
+      ['await', at(`ctx.on('agent/turn-start', async () => { await new Promise(done => setTimeout(done, 5)); spin() })`, LOOP)],
+      ['regex', at(inHandler, `;/^(a+)+$/.test('a'.repeat(50) + '!')`)],
+      ['promises', at(inHandler, `const again = (): unknown => Promise.resolve().then(again); again()`)],
+    ] as const
+    await Promise.all(kinds.map(async ([kind, code]) => {
+      const { here, daemon } = await up(code)
+      await here.hx(['agent', '--detach', '--offline', 'Read README.md'])
+      const { signal, stderr } = await daemon.ended
+      expect([kind, signal, stderr]).toEqual([kind, 'SIGKILL', expect.stringMatching(/^hx: plugin "rude" is quarantined: it held the whole process up for \d/m)])
+      if (kind !== 'promises') expect(stderr).toMatch(/for \d+\.\d s at \/.*plugins\/rude\.ts:9:\d+; mend it/)
+      const [report] = crashes(here)
+      expect(statSync(report!).mode & 0o777).toBe(0o600)
+      expect(JSON.parse(readFileSync(report!, 'utf8'))).toMatchObject({ plugin: 'rude', version: expect.any(String) as unknown, pid: daemon.child.pid })
+    }))
+  })
+  it('is named while it loads, at a start and when it is saved, and when native code does not come back', { timeout: 60_000 }, async () => {
+    await Promise.all([
+      (async () => {
+        const { code, stderr } = await place(with_(at('spin()', LOOP))).hx(['start', '--trust'])
+        expect([code, stderr]).toEqual([1, expect.stringMatching(/the daemon did not start: plugin "rude" is quarantined: .*rude\.ts:9:\d+/)])
+      })(),
+      (async () => {
+        const { here, daemon } = await up(at('', LOOP))
+        here.write('plugins/rude.ts', `${LOOP}\nexport function apply() {}\n`)
+        expect((await daemon.ended).stderr).toMatch(/plugin "rude" is quarantined: .*rude\.ts:1:\d+/)
+      })(),
+      (async () => {
+        const { here, daemon } = await up(at(inHandler, `execSync('sleep 20')`))
+        await here.hx(['agent', '--detach', '--offline', 'Read README.md'])
+        expect((await daemon.ended).stderr).toMatch(/plugin "rude" is quarantined: it held the whole process up for \d/)
+      })(),
+    ])
+  })
+  it('is not loaded again: the next command starts the daemon, a required one refuses, and a fix, or asking for it, brings it back', { timeout: 60_000 }, async () => {
+    const here = place(with_(at(`ctx.on('agent/tool-start', () => { spin() })`, LOOP)))
+    await here.hx(['start', '--trust'])
+    const session = (await here.hx(['agent', '--detach', '--offline', 'Read README.md'])).stdout.trim()
+    await until(async () => (await here.hx(['status'])).code === 1)
+    const refused = await here.hx(['agent', '--offline', 'Read README.md'])
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/started again[^]*quarantined[^]*guard_inactive: required plugin "rude" is not active \(it is quarantined\)/)])
+    expect((await here.hx(['status'])).stdout).toContain('quarantined: rude')
+    expect((await here.hx(['plugins'])).stdout).toMatch(/rude: plugin "rude" is quarantined: it held .*rude\.ts:9/)
+    await here.hx(['restart', '--now'])
+    expect((await here.hx(['status'])).stdout).toContain('quarantined: rude')
+    expect((await here.hx(['plugins', 'reload', 'rude'])).stdout).toBe('loaded: rude\n')
+
+    expect((await here.hx(['status'])).stdout).not.toContain('quarantined')
+    await here.hx(['agent', '--offline', 'Read README.md'])
+    here.write('plugins/rude.ts', at('', LOOP))
+    const answered = await until(async () => { const one = await here.hx(['agent', '--offline', '--session', session, 'Read README.md']); return one.code === 0 && one })
+    expect(answered.stdout).toContain('"Demo"')
+    expect((await here.hx(['sessions', 'show', session])).stdout).toContain('interrupted')
+    await here.hx(['stop'])
+  })
+})
+
+describe('a process that stands still for another reason', () => {
+  it('is let alone: it was stopped and goes on, or somebody debugs it', { timeout: 60_000 }, async () => {
+    const slow = at(`ctx.on('agent/turn-start', () => { spin() })`, 'const end = performance.now() + 5000; while (performance.now() < end);')
+    await Promise.all([
+      (async () => {
+        const { here, daemon } = await up(at('', LOOP))
+        daemon.child.kill('SIGSTOP')
+        await new Promise(done => { setTimeout(done, 5000) })
+        daemon.child.kill('SIGCONT')
+        expect((await here.hx(['agent', '--offline', 'Read README.md'])).stdout).toContain('"Demo"')
+        daemon.child.kill('SIGTERM')
+        expect((await daemon.ended).code).toBe(0)
+      })(),
+      (async () => {
+        const here = place(with_(slow))
+        const daemon = here.start(['start', '--foreground', '--trust'], { env: { NODE_OPTIONS: '--inspect=127.0.0.1:0' } })
+        await until(() => daemon.output().stderr.includes('listens on'))
+        expect((await here.hx(['agent', '--offline', 'Read README.md'])).stdout).toContain('"Demo"')
+        daemon.child.kill('SIGTERM')
+        expect((await daemon.ended).code).toBe(0)
+      })(),
+    ])
+  })
+})
