@@ -56,7 +56,7 @@ async function ask(io: Io, request: Parameters<Approver>[0]): Promise<ApprovalAn
   lines.on('SIGINT', () => { process.kill(process.pid, 'SIGINT') })       // a question reads the keys itself: Ctrl-C is handed on to whoever stops the turn
   try {
     for (;;) {
-      const said = (await lines.question(`  [y] once  [s] this session  ${rule === undefined ? '' : '[a] always  '}[n] no, tell the model why > `, { signal })).trim().toLowerCase()
+      const said = (await lines.question(`  [y] once  [s] this session, this very call  ${rule === undefined ? '' : '[a] always  '}[n] no, tell the model why > `, { signal })).trim().toLowerCase()
       if (said === 'y' || said === 'yes') return { answer: 'once' }
       if (said === 's') return { answer: 'session' }
       if (said === 'a' && rule !== undefined) {

@@ -42,7 +42,7 @@ export class Question {
       const head = '  why? (Enter alone: no reason) > ', said = this.#why.text.replaceAll('\n', ' ')
       return { lines: [[span(head, 'dim'), span(said.slice(-(width - head.length)))]], column: head.length + Math.min(said.length, width - head.length) }
     }
-    const keys = `  [y] once  [s] this session  ${this.rule === undefined ? '' : '[a] always  '}[n] no, tell the model why `
+    const keys = `  [y] once  [s] this session, this very call  ${this.rule === undefined ? '' : '[a] always  '}[n] no, tell the model why `
     const lines = wrap([span(keys.trimEnd(), 'bold')], width - 2).map((line, row): Line => row === 0 ? [span('  '), ...line] : [span('  '), ...line])
     return { lines, column: 0 }
   }
