@@ -35,8 +35,12 @@ describe('the package', () => {
     const ofModules = result.problems.filter(problem => !('resolutionKind' in problem) || ['node16-esm', 'bundler'].includes(problem.resolutionKind))      // require and the resolution of old are not what it offers
     expect(ofModules.filter(({ kind }) => kind !== 'CJSResolvesToESM')).toEqual([])
   })
+  it('runs nothing when it is imported', async () => {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', `await import(${JSON.stringify(join(root, 'dist/api.js'))}); await import(${JSON.stringify(join(root, 'dist/testing.js'))})`, '--', '--version'])
+    expect(stdout + stderr).toBe('')
+  })
   it('holds what runs, what is read, and nothing of the tests', () => {
-    expect(files).toEqual(expect.arrayContaining(['dist/cli.js', 'dist/api.js', 'dist/testing.js', 'dist/schema.json', 'dist/types/core/api.d.ts', 'plugins/README.md', 'harness.config.yaml', 'README.md', 'LICENSE']))
+    expect(files).toEqual(expect.arrayContaining(['dist/cli.cjs', 'dist/api.js', 'dist/testing.js', 'dist/schema.json', 'dist/types/core/api.d.ts', 'plugins/README.md', 'harness.config.yaml', 'README.md', 'LICENSE']))
     expect(files.filter(file => /^(?:test|\.ci|node_modules)\/|\.map$|^dist\/(?:bench|soak)\//.test(file))).toEqual([])
   })
 })

@@ -11,4 +11,4 @@ import { keepCompiled } from './code-cache.js'
 const { HX_HOME = '', XDG_CACHE_HOME = '', HOME } = process.env
 const { enableCompileCache = keepCompiled } = module as { enableCompileCache?: (folder: string) => unknown }
 enableCompileCache(isAbsolute(HX_HOME) ? join(HX_HOME, 'cache') : join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || homedir(), '.cache'), 'hx'))
-void import('./main.js')
+void import('./main.js').then(({ run }) => run())

@@ -178,8 +178,10 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-void main(process.argv.slice(2)).then(async code => {
+/** Runs the line of this process, to its end. Only the bin calls it: the build puts this file where others are imported from, too. */
+export async function run(): Promise<never> {
+  const code = await main(process.argv.slice(2))
   await io.flush()
   if (io.lost) io.stderr.write(`hx: the answer could not be written: ${messageOf(io.lost)}\n`)
   process.exit(io.lost && code === 0 ? 1 : code)              // what a plugin left running must not hold the command
-})
+}
