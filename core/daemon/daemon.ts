@@ -9,7 +9,7 @@ import { HarnessError } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
 import type { Logger } from '../kernel/log.js'
 import type { App } from '../app.js'
-import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
+import { readToken, securedFolder, writeToken, type Endpoint } from './endpoint.js'
 import { clearMark, readMark, recentStrikes, writeMark, type RunMark } from './run-mark.js'
 import { watchMemory } from './memory.js'
 import { idle, listen, listenTcp, routes } from './server.js'
@@ -57,7 +57,8 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   try {
     app = await startApp(await readMark(endpoint), begun => { watching = startWatchdog(begun, endpoint) })
     await rm(endpoint.socket, { force: true })
-    const host = app, http = routes(host, await writeToken(endpoint), ask, async () => ({ connections: await connections(servers()), restarts: (await recentStrikes(endpoint)).length, tcp: door?.state }), way)
+    await writeToken(endpoint)
+    const host = app, http = routes(host, () => readToken(endpoint), ask, async () => ({ connections: await connections(servers()), restarts: (await recentStrikes(endpoint)).length, tcp: door?.state }), way)
     socket = await listen(http, endpoint.socket)
     door = new TcpDoor(where => listenTcp(http, where), log)
     await door.open(host.tcp)

@@ -3,6 +3,7 @@
  * The lock decides who is the daemon, never a file; the folder belongs to us alone, or nothing is opened in it.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
 import { chmod, lstat, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
@@ -10,6 +11,7 @@ import { makeFolder } from '../kernel/folder.js'
 
 /** Node cuts longer paths silently and listens somewhere else. */
 const MAX_SOCKET_PATH = 100
+const TOKEN_BYTES = 32
 
 export interface Endpoint {
   readonly folder: string
@@ -32,25 +34,29 @@ export function endpointOf(runFolder: string, configFile: string): Endpoint {
 export async function securedFolder({ folder, socket }: Endpoint): Promise<void> {
   if (Buffer.byteLength(socket) > MAX_SOCKET_PATH) throw new HarnessError('usage', `the socket path "${socket}" is longer than ${MAX_SOCKET_PATH} bytes, which the system cuts; set XDG_RUNTIME_DIR or HX_HOME to a shorter path`)
   try { makeFolder(folder) } catch (error) { throw new HarnessError('usage', `the run folder "${folder}" can not be made (${messageOf(error)}); set XDG_RUNTIME_DIR or HX_HOME`, { cause: error }) }
-  const found = await lstat(folder)
-  const wrong = found.isSymbolicLink() || !found.isDirectory() ? 'is not a folder' : process.getuid && found.uid !== process.getuid() ? 'belongs to another user' : (found.mode & 0o022) !== 0 ? 'can be written to by others' : undefined
+  const wrong = notSafe(await lstat(folder))
   if (wrong) throw new HarnessError('usage', `the run folder "${folder}" ${wrong}, so no socket is opened in it; remove it, or set XDG_RUNTIME_DIR or HX_HOME`)
 }
 
+const isOurs = ({ uid }: Stats): boolean => !process.getuid || uid === process.getuid()
+/** Why others could have prepared this folder. */
+const notSafe = (found: Stats): string | undefined =>
+  !found.isDirectory() ? 'is not a folder' : !isOurs(found) ? 'belongs to another user' : (found.mode & 0o022) !== 0 ? 'can be written to by others' : undefined
+
 /** Makes the token that every request has to show: 32 random bytes, for the owner alone. */
-export async function writeToken({ token }: Endpoint): Promise<string> {
-  const secret = randomBytes(32).toString('base64url')
+export async function writeToken({ token }: Endpoint): Promise<void> {
+  const secret = randomBytes(TOKEN_BYTES).toString('base64url')
   await rm(token, { force: true })
   await writeFile(token, secret, { mode: 0o600, flag: 'wx' })
   await chmod(token, 0o600)
-  return secret
 }
-/** The token of the daemon, or undefined when there is none; never one that another user wrote. */
-export async function readToken({ token }: Endpoint): Promise<string | undefined> {
+/** The token of the daemon, or undefined when there is none; never one that another user wrote, or that is shown in a folder where others could have put the socket. */
+export async function readToken({ folder, token }: Endpoint): Promise<string | undefined> {
   try {
-    const found = await lstat(token)
-    if (!found.isFile() || (process.getuid && found.uid !== process.getuid())) return undefined
-    return (await readFile(token, 'utf8')).trim()
+    const [found, around] = await Promise.all([lstat(token), lstat(folder)])
+    if (!found.isFile() || !isOurs(found) || notSafe(around) !== undefined) return undefined
+    const secret = (await readFile(token, 'utf8')).trim()
+    return secret.length < TOKEN_BYTES ? undefined : secret
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error

@@ -25,6 +25,9 @@ import { sent, sessionFeed } from './session-feed.js'
 /** How often an end of the last turn is looked for. */
 const LOOK_MS = 50
 
+/** Wrong tokens within a minute that are told so. */
+const MAX_WRONG = 10
+
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
 /** What a daemon is beside its app. */
@@ -39,11 +42,12 @@ export interface DaemonFacts {
 /** `asks` wait for a person. */
 export interface DaemonStatus extends Status, DaemonFacts { readonly asks: number }
 
-/** `stop` is called when a client asks for the end of the daemon. While `door.leaving` no turn begins. */
-export function routes(app: App, token: string, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 }), door = { leaving: false }): Hono {
+/** `token` is asked for each request, so that another one counts at once. `stop` is called when a client asks for the end of the daemon. While `door.leaving` no turn begins. */
+export function routes(app: App, token: () => Promise<string | undefined>, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 }), door = { leaving: false }): Hono {
   const http = new Hono()
-  const expected = digest(`Bearer ${token}`)
   const asks = new Asks()
+  /** When a wrong token came, of late. Whoever has the right one is not held up by others' guesses. */
+  let wrong: number[] = []
 
   http.use(async (context, next) => {
     const { remoteAddress, localPort } = (context.env as HttpBindings).incoming?.socket ?? {}
@@ -56,8 +60,13 @@ export function routes(app: App, token: string, stop: () => void, facts: () => D
   http.use(async (context, next) => {
     context.header(HEADERS.version, VERSION)
     context.header(HEADERS.protocol, String(PROTOCOL))
-    if (!timingSafeEqual(digest(context.req.header(HEADERS.authorization) ?? ''), expected)) return refuse(context, 401, { code: 'usage', message: 'the token is missing or wrong' })
-    return next()
+    const expected = await token()
+    if (expected !== undefined && timingSafeEqual(digest(context.req.header(HEADERS.authorization) ?? ''), digest(`Bearer ${expected}`))) return next()
+    const now = performance.now()
+    wrong = [...wrong.filter(at => now - at < 60_000), now].slice(-MAX_WRONG - 1)
+    if (wrong.length <= MAX_WRONG) return refuse(context, 401, { code: 'usage', message: 'the token is missing or wrong' })
+    context.header('retry-after', '60')
+    return refuse(context, 429, { code: 'usage', message: `the token is missing or wrong, more than ${MAX_WRONG} times within a minute` })
   })
   http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
   http.use(async (context, next) => {
