@@ -1,5 +1,7 @@
 /** As much of a terminal as the chat uses: rows of cells, a cursor, scrolling, the sequences that move and erase. What it does not know fails the test. */
 import stringWidth from 'string-width'
+import { until, type Place } from './hx.js'
+import { terminal, type Terminal } from './terminal.js'
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
@@ -53,5 +55,33 @@ export class TestTerminal {
         return
       default: throw new Error(`unknown sequence ${JSON.stringify(sequence)}`)
     }
+  }
+}
+
+export interface OnScreen extends Omit<Terminal, 'text' | 'shows'> {
+  /** What a person sees, with what has scrolled away. */
+  readonly text: string
+  /** The bytes. */
+  readonly raw: string
+  /** Waits until it is seen; the test's own time limit ends the wait. */
+  sees(what: string | RegExp): Promise<void>
+}
+
+/** A built `hx` whose screen is read, not its bytes. */
+export function onScreen(here: Pick<Place, 'folder' | 'env'>, args: readonly string[], env: Record<string, string> = {}): OnScreen {
+  const { text: raw, type, code } = terminal(here, args, { NO_COLOR: '', TERM: 'xterm-256color', ...env })
+  const screen = new TestTerminal(80, 24)                    // what hx takes a terminal for that does not know its size
+  let fed = 0
+  const text = () => {
+    const whole = raw().slice(fed).replace(/\u001b(?:\[[?\d;]*)?$/, '')                  // a sequence that has come by half
+    screen.write(whole.replaceAll('\u0007', ''))
+    fed += whole.length
+    return screen.text
+  }
+  return {
+    type, code,
+    get text() { return text() },
+    get raw() { return raw() },
+    sees: async what => { await until(() => typeof what === 'string' ? text().includes(what) : what.test(text())) },
   }
 }

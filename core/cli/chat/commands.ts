@@ -41,14 +41,14 @@ const OWN: Readonly<Record<string, Own>> = {
   model: { about: 'which model answers, or another one', words: '[NAME]', run: async (args, { talk, say, paint }) => {
     const models = await talk.ask(client => client.models())
     if (args === '') {
-      say(`${table([['MODEL', 'READY'], ...models.map(({ id, ready, reason, defaultModel }) => [defaultModel === undefined ? id : `${id}/${defaultModel}`, ready ? 'yes' : `no: ${oneLine(reason ?? '', 80)}`])], paint)}\n${talk.model === undefined ? 'in use: the one of the config, else the first that is ready' : `in use: ${talk.model}`}`)
+      say(`${table([['MODEL', 'READY'], ...models.map(({ id, ready, reason, defaultModel }) => [defaultModel === undefined ? id : `${id}/${oneLine(defaultModel)}`, ready ? 'yes' : `no: ${oneLine(reason ?? '', 80)}`])], paint)}\n${talk.model === undefined ? 'in use: the one of the config, else the first that is ready' : `in use: ${talk.model}`}`)
       return
     }
     const id = args.split('/')[0]!, model = models.find(one => one.id === id)
     if (!model) throw new HarnessError('unknown_id', `there is no model "${args}"${didYouMean(id, models.map(one => one.id))}; /model lists them`)
     if (!model.ready) throw new HarnessError('no_model', `model "${args}" is not ready: ${model.reason}`)
     talk.model = args
-    say(`from the next turn on: ${args}`)
+    say(`from the next turn on: ${oneLine(args)}`)
   } },
   mode: { about: 'what needs no asking', words: '[default|accept-edits|plan|yes]', run: (args, { talk, say, paint }) => {
     if (args !== '' && !MODES.includes(args as Mode)) throw new HarnessError('usage', `there is no mode "${args}"${didYouMean(args, [...MODES])}; there are ${MODES.join(', ')}`)
@@ -92,7 +92,7 @@ const OWN: Readonly<Record<string, Own>> = {
     const plugins = (await talk.ask(client => client.plugins())).map(({ id }) => id)
     if (args !== '' && !plugins.includes(args)) throw new HarnessError('unknown_id', `there is no plugin "${args}"${didYouMean(args, plugins)}; /plugins lists them`)
     const { reloaded, failed, ms } = await talk.ask(client => client.reload(args === '' ? undefined : [args]))
-    say([reloaded.length > 0 ? `reloaded: ${reloaded.join(', ')}, in ${elapsed(ms)}` : 'nothing changed', ...failed.map(({ id, message }) => `failed: ${id}: ${message}`)].join('\n'))
+    say([reloaded.length > 0 ? `reloaded: ${reloaded.join(', ')}, in ${elapsed(ms)}` : 'nothing changed', ...failed.map(({ id, message }) => `failed: ${id}: ${printable(message)}`)].join('\n'))
   } },
   new: { about: 'begin a new session', run: (_, { talk, say }) => {
     talk.session = undefined
@@ -112,7 +112,7 @@ export async function runCommand(text: string, context: CommandContext): Promise
 }
 async function ofPlugin(name: string, args: string, { talk, say, submit, signal }: CommandContext): Promise<void> {
   const { text, prompt } = await talk.command(name, args, signal)
-  if (text !== undefined && text !== '') say(text)
+  if (text !== undefined && text !== '') say(printable(text))
   if (prompt !== undefined) submit(prompt)
 }
 

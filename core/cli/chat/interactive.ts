@@ -2,6 +2,7 @@
  * A conversation on a terminal that can move its cursor: what is said scrolls by, below it stand the turn that runs, what is queued, and the text that is being typed.
  * One loop: keys and events change the state, a frame shows it, at most so often. Knows no client; conversation.ts does.
  */
+import { stripVTControlCharacters } from 'node:util'
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../agent/services.js'
 import { onAbort } from '../../agent/abort.js'
 import { dollars } from '../../agent/cost.js'
@@ -135,7 +136,7 @@ export class Interactive {
     let follow: string | undefined
     const context: CommandContext = {
       talk: this.#talk, cwd: this.#io.cwd, paint: this.#io.paint, signal: controller.signal,
-      say: said => { this.#say(said.split('\n').map(line => [{ text: line }])) },
+      say: said => { this.#say(said.split('\n').flatMap(line => hanging(line, this.#screen.width))) },
       submit: prompt => { follow = prompt },
       recall: () => this.#recall(),
       leave: () => { this.#leave(0) },
@@ -223,7 +224,7 @@ export class Interactive {
     else if (key.name === 'tab') this.#complete()
     else if (key.name === 'escape' && this.#draft.text !== '') this.#draft = { ...this.#draft }
     else this.#edit(key)
-    this.#draw()
+    this.#soon()
   }
   #edit(key: Key): void {
     const next = edit(this.#draft, key)
@@ -346,6 +347,14 @@ export class Interactive {
     const { model, answered, mode, session, client, spent } = this.#talk
     return [[span(cut(`  ${[printable(model ?? answered ?? 'the config\'s model'), ...mode === 'default' ? [] : [`mode ${mode}`], client.where === 'daemon' ? 'daemon' : 'in this process', session === undefined ? 'new session' : session.slice(0, 12), ...spent === undefined ? [] : [dollars(spent)], '/help'].join(' · ')}`, width), 'dim')]]
   }
+}
+
+/** A line of a table goes on below its last column. */
+function hanging(line: string, width: number): Line[] {
+  if (widthOf(line) <= width) return [[span(line)]]
+  const text = stripVTControlCharacters(line), columns = [...text.slice(0, width * 0.7).matchAll(/ {2,}(?=\S)/g)].at(-1)
+  const indent = columns ? columns.index + columns[0].length : 0
+  return wrap([span(text.slice(indent))], width - indent).map((rest, row): Line => [span(row === 0 ? text.slice(0, indent) : ' '.repeat(indent)), ...rest])
 }
 
 /** A line that is cut where the terminal ends. */
