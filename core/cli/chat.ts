@@ -2,7 +2,7 @@
  * `hx chat`: a conversation on the terminal, with the daemon of this config or with this very process as the host; the answers are the same.
  * Here: the options, who answers, what is printed beside the conversation, and how it ends. On a terminal that can't move its cursor: chat/plain.ts, else chat/interactive.ts.
  */
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { HarnessError } from '../errors.js'
 import type { Mode } from '../agent/services.js'
@@ -16,6 +16,9 @@ import { Interactive } from './chat/interactive.js'
 import { Plain } from './chat/plain.js'
 import { connect } from './connect.js'
 import type { Io } from './io.js'
+
+/** Of what plugins print; a longer one is put aside, once, when a chat begins. */
+const MAX_LOG_BYTES = 10 * 1024 * 1024
 
 interface Options {
   session?: string
@@ -84,6 +87,7 @@ function keepStderr(io: Io, log: string, say: (text: string) => void): () => voi
     try { appendFileSync(log, text, { mode: 0o600 }) } catch { failed = true }             // a full disk: what plugins print is lost, the conversation is not
   }
   makeFolder(places(io.env).logs)
+  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) renameSync(log, `${log}.1`)
   stderr.write = ((chunk: string | Uint8Array, ...rest: unknown[]) => {
     const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'), done = rest.find(part => typeof part === 'function') as (() => void) | undefined
     if (currentOwner()) keep(text)
