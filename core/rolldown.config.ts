@@ -16,7 +16,7 @@ const DOORS = ['api', 'testing']
 const LATER = 'module-graph|module-record|module-cycles|compile|resolve|stack-traces|watcher'
 const GROUPS = [
   { name: 'base', priority: 2, test: /core\/cli\/(main|connect)\.ts$|core\/agent\/vocabulary\.ts$|node_modules\/commander\// },
-  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
+  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/cli/(agent|in-process)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
 ]
 
 /** zod brings its messages in 50 languages, a third of what a start would read; ours are English. */

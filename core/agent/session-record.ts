@@ -31,6 +31,7 @@ export type Decoded = { readonly event: SessionEvent; readonly problem?: undefin
 
 /** An event, or why the line is none. Events of types that are not known here are kept: a later minor version may have written them. */
 export function decode(line: Uint8Array, unspill: Unspill): Decoded {
+  const { record: recordShape, spilled: spilledShape, types } = made ??= shapes()
   let value: unknown
   try {
     if (!isUtf8(line)) return { problem: 'is not UTF-8' }
@@ -41,7 +42,7 @@ export function decode(line: Uint8Array, unspill: Unspill): Decoded {
     return { problem: `can not be read (${messageOf(error)})` }
   }
   const record = recordShape.safeParse(value)
-  const issue = (record.error ?? SHAPES[record.data.type]?.safeParse(value).error)?.issues[0]
+  const issue = (record.error ?? types[record.data.type]?.safeParse(value).error)?.issues[0]
   if (issue) return { problem: `is not an event (${[...issue.path, issue.message].join(' ')})` }
   return { event: deepFreeze(value as SessionEvent) }
 }
@@ -87,28 +88,35 @@ function deepFreeze<T>(value: T): T {
   return value
 }
 
-const recordShape = z.looseObject({ seq: z.int().positive(), ts: z.string(), type: z.string() })
-const spilledShape = z.looseObject({ type: z.literal('spilled'), file: z.string().regex(/^\d+\.json$/) })
-const parts = z.array(z.union([z.looseObject({ type: z.literal('text'), text: z.string() }), z.looseObject({ type: z.string().regex(/^(?!text$)/) })]))
-const calls = z.array(z.looseObject({ id: z.string(), name: z.string(), arguments: z.string() }))
-const message = { role: z.string(), content: parts, toolCalls: calls.optional() }
-const turn = z.int().nonnegative()
-/** What is read from each type anywhere in core; other fields are carried as they are. */
-const SHAPES: Readonly<Record<string, z.ZodType>> = {
-  spilled: z.never({ error: 'names no record of this session' }),
-  session: z.looseObject({ v: z.number(), id: z.string(), cwd: z.string() }),
-  'turn-start': z.looseObject({ turn, prompt: z.string() }),
-  system: z.looseObject({ text: z.string() }),
-  tools: z.looseObject({ tools: z.array(z.looseObject({ name: z.string(), description: z.string(), parameters: z.looseObject({}) })) }),
-  message: z.looseObject({ turn, ...message }),
-  request: z.looseObject({ turn, model: z.string(), options: z.looseObject({}), tools: z.array(z.string()).optional() }),
-  'tool-intent': z.looseObject({ turn, callId: z.string(), name: z.string() }),
-  'tool-result': z.looseObject({ turn, callId: z.string(), name: z.string(), kind: z.string(), content: z.string() }),
-  decision: z.looseObject({ turn, hook: z.string(), plugin: z.string(), kind: z.string() }),
-  approval: z.looseObject({ turn, callId: z.string(), answer: z.string() }),
-  compaction: z.looseObject({ turn, through: z.number(), messages: z.array(z.looseObject(message)) }),
-  usage: z.looseObject({ turn, inputTokens: z.number(), outputTokens: z.number() }),
-  error: z.looseObject({ turn, message: z.string() }),
-  warning: z.looseObject({ turn, message: z.string() }),
-  'turn-end': z.looseObject({ turn, reason: z.string() }),
+/** Made when the first line is read: a start with a new session reads none, and would wait for it. */
+let made: ReturnType<typeof shapes> | undefined
+function shapes() {
+  const parts = z.array(z.union([z.looseObject({ type: z.literal('text'), text: z.string() }), z.looseObject({ type: z.string().regex(/^(?!text$)/) })]))
+  const calls = z.array(z.looseObject({ id: z.string(), name: z.string(), arguments: z.string() }))
+  const message = { role: z.string(), content: parts, toolCalls: calls.optional() }
+  const turn = z.int().nonnegative()
+  /** What is read from each type anywhere in core; other fields are carried as they are. */
+  const types: Readonly<Record<string, z.ZodType>> = {
+    spilled: z.never({ error: 'names no record of this session' }),
+    session: z.looseObject({ v: z.number(), id: z.string(), cwd: z.string() }),
+    'turn-start': z.looseObject({ turn, prompt: z.string() }),
+    system: z.looseObject({ text: z.string() }),
+    tools: z.looseObject({ tools: z.array(z.looseObject({ name: z.string(), description: z.string(), parameters: z.looseObject({}) })) }),
+    message: z.looseObject({ turn, ...message }),
+    request: z.looseObject({ turn, model: z.string(), options: z.looseObject({}), tools: z.array(z.string()).optional() }),
+    'tool-intent': z.looseObject({ turn, callId: z.string(), name: z.string() }),
+    'tool-result': z.looseObject({ turn, callId: z.string(), name: z.string(), kind: z.string(), content: z.string() }),
+    decision: z.looseObject({ turn, hook: z.string(), plugin: z.string(), kind: z.string() }),
+    approval: z.looseObject({ turn, callId: z.string(), answer: z.string() }),
+    compaction: z.looseObject({ turn, through: z.number(), messages: z.array(z.looseObject(message)) }),
+    usage: z.looseObject({ turn, inputTokens: z.number(), outputTokens: z.number() }),
+    error: z.looseObject({ turn, message: z.string() }),
+    warning: z.looseObject({ turn, message: z.string() }),
+    'turn-end': z.looseObject({ turn, reason: z.string() }),
+  }
+  return {
+    record: z.looseObject({ seq: z.int().positive(), ts: z.string(), type: z.string() }),
+    spilled: z.looseObject({ type: z.literal('spilled'), file: z.string().regex(/^\d+\.json$/) }),
+    types,
+  }
 }
