@@ -2,7 +2,8 @@
  * A whole app over a folder of plugins and a config, as `hx start` runs one: files are followed, the one scripted thing is the model. Knows no test runner, so that benches and soaks use it too.
  * Plugins reach the test through `globalThis`: they run in this process.
  */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Model, ModelChunk, RunEvent, RunResult } from '../../core/agent/services.js'
@@ -80,7 +81,7 @@ export async function startApp({ files, config, script = () => 'done', watch = t
     state: id => app.plugins().find(plugin => plugin.id === id)?.state,
     close: async () => {
       await app.stop()
-      rmSync(root, { recursive: true, force: true, maxRetries: 10 })
+      await rm(root, { recursive: true, force: true, maxRetries: 10 })      // a process that ends may be writing still; only this one tries again
     },
   }
 }

@@ -1,5 +1,6 @@
 /** A folder of its own for one test, gone afterwards. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -14,7 +15,7 @@ export interface Folder {
 
 export function folder(files: Readonly<Record<string, string>> = {}): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'hx-test-')))
-  onTestFinished(() => { rmSync(path, { recursive: true, force: true, maxRetries: 10 }) })
+  onTestFinished(() => rm(path, { recursive: true, force: true, maxRetries: 10 }))
   const made: Folder = {
     path,
     at: name => join(path, name),

@@ -1,6 +1,7 @@
 /** Runs the built command as a user would: a process of its own, in a folder of its own, with an environment of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,7 +30,7 @@ export function place(files: Readonly<Record<string, string>> = {}): Place {
   onTestFinished(async () => {
     for (const { child } of running) child.kill('SIGKILL')
     await Promise.all([...running].map(one => one.ended))
-    rmSync(root, { recursive: true, force: true, maxRetries: 10 })
+    await rm(root, { recursive: true, force: true, maxRetries: 10 })      // a process that ends may be writing still; only this one tries again
   })
   const env = { PATH: process.env['PATH'] ?? '', HOME: join(root, 'home'), HX_HOME: join(root, 'hx'), LANG: 'C.UTF-8' }
   const write = (file: string, text: string) => {
