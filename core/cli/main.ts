@@ -2,7 +2,7 @@
  * `hx`: reads the command line and hands over to the file of the command, which is loaded only then. Knows names and options; no command's work.
  * One way out: what a command returns is the exit code, what it throws is said once.
  */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command, CommanderError, Help, InvalidArgumentError, Option } from 'commander'
 import { didYouMean, HarnessError, messageOf } from '../errors.js'
 import { VERSION } from '../version.js'
 import { Io, type Globals } from './io.js'
@@ -38,29 +38,37 @@ const position = (text: string): number => {
 }
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
 
-const program = new Command('hx')
-  .description('A long-running plugin host for LLM agents. The loop is small; everything else is a plugin, switched in harness.config.yaml.')
+const standard = new Help()
+const program: Command = new Command('hx')
+  .description('A long-running plugin host for LLM agents. "hx COMMAND --help" says more of one.')
   .version(VERSION, '-V, --version')
   .option('--config <file>', 'use this config file')
   .option('-C, --dir <dir>', 'work in this folder instead of the current one')
   .option('--json', 'print JSON, for programs')
   .option('--trust', 'trust the folder, for this run only')
-  .option('-q, --quiet', 'errors of the host only; what plugins print is theirs')
+  .option('-q, --quiet', 'errors of the host only')
   .option('-v, --verbose', 'everything the host logs')
   .showSuggestionAfterError()
-  .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
+  .configureHelp({
+    showGlobalOptions: false, sortSubcommands: false,
+    // One screen: the first help names commands, theirs say what they take.
+    subcommandTerm: command => command.parent === program ? command.name() : standard.subcommandTerm(command),
+    visibleCommands: command => standard.visibleCommands(command).filter(one => one.name() !== 'help'),
+    formatHelp: (command, helper) => Help.prototype.formatHelp.call(helper, command, helper).replace(command === program ? /\n(?=\n[A-Z][\w ]*:\n)/g : /$^/, ''),
+  })
   .configureOutput({ outputError: () => {} })             // said by io.fail, in one place and in JSON when asked
 
 program.exitOverride(error => { throw misused(error, program) })
 
-function addCommand(parent: Command, name: string, about: string): Command {
-  const command = parent.command(name).description(about).configureOutput({ outputError: () => {} }).showSuggestionAfterError()
+function addCommand(parent: Command, name: string, about: string, { hidden = false } = {}): Command {
+  const command = parent.command(name, { hidden }).description(about).configureOutput({ outputError: () => {} }).showSuggestionAfterError()
   return command.exitOverride(error => { throw misused(error, command) })
 }
 /** Help and version are no mistake; a group without its command has had its help as the answer. */
 const misused = (error: CommanderError, command: Command): Error =>
   error.exitCode === 0 || error.code === 'commander.help' ? error : new HarnessError('usage', usageSentence(error, nameOf(command)), { cause: error })
 
+program.commandsGroup('Work:')
 does(addCommand(program, 'agent [task...]', 'do one task and end; standard input is added when it is not a terminal')
   .summary('do one task and end')
   .option('--session <id>', 'continue this session')
@@ -109,6 +117,7 @@ does(addCommand(program, 'acp', 'an editor drives the agent over stdin and stdou
 
 does(addCommand(program, 'demo', 'see it work: no key, no network, nothing of yours is touched').summary('see it work; nothing of yours is touched'), async () => (await import('./demo.js')).demo)
 
+program.commandsGroup('Daemon:')
 does(addCommand(program, 'start', 'start the daemon of this config').option('--foreground', 'stay in this terminal, for a service manager'), async () => (await import('./start.js')).start)
 does(addCommand(program, 'stop', 'stop it: turns end, plugins are unloaded'), async () => (await import('./start.js')).stop)
 does(addCommand(program, 'restart', 'stop it when its turns have ended, and start it anew: with this hx, and the keys of this shell').summary('stop it once its turns have ended, start anew').option('--now', 'don\'t wait for turns, end them'), async () => (await import('./start.js')).restart)
@@ -119,7 +128,8 @@ does(addCommand(program, 'status', 'is the daemon running, and how is it'), asyn
 const service = addCommand(program, 'service', 'the daemon under a service manager').helpCommand(false)
 does(addCommand(service, 'install', 'write a systemd user unit for the daemon of this config, and say how to switch it on').option('--print', 'print the unit and write nothing'), async () => (await import('./service.js')).install)
 
-const plugins = does(addCommand(program, 'plugins', 'plugins: list them, or switch them on and off'), async () => (await import('./plugins.js')).list)
+program.commandsGroup('Look and change:')
+const plugins = does(addCommand(program, 'plugins', 'plugins: list, switch, write, add, look into them'), async () => (await import('./plugins.js')).list)
 does(addCommand(plugins, 'list', 'every entry of the config and its state'), async () => (await import('./plugins.js')).list)
 does(addCommand(plugins, 'enable <id>', 'switch an entry on, in the config file'), async () => (await import('./plugins.js')).enable)
 does(addCommand(plugins, 'disable <id>', 'switch an entry off, in the config file'), async () => (await import('./plugins.js')).disable)
@@ -147,9 +157,9 @@ does(addCommand(sessions, 'export <id>', 'the whole session in one text')
   .option('-o, --output <file>', 'write a new file instead of printing'), async () => (await import('./sessions.js')).exportTo)
 does(addCommand(sessions, 'abort <id>', 'stop the turn that runs in the daemon'), async () => (await import('./sessions.js')).abort)
 
-does(addCommand(program, 'trace <session>', 'what happened in a session, as a tree with times: who decided what').option('--turn <n>', 'this turn alone', count), async () => (await import('./trace.js')).trace)
+does(addCommand(program, 'trace <session>', 'what happened in a session, as a tree with times: who decided what').summary('a session as a tree with times: who decided what').option('--turn <n>', 'this turn alone', count), async () => (await import('./trace.js')).trace)
 
-const config = addCommand(program, 'config', 'the config file: check it, print its schema').helpCommand(false)
+const config = addCommand(program, 'config', 'the config file: check, explain, print its schema').helpCommand(false)
 does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)
 does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors').option('--api', 'instead: OpenAPI of the daemon\'s socket, for programs'), async () => (await import('./config.js')).schema)
 
@@ -163,8 +173,14 @@ does(addCommand(permission, 'test <command...>', 'what the policy of the config 
   .option('--tool <name>', 'judge a call of this tool; the command is its arguments as JSON, or a path')
   .addOption(new Option('--mode <mode>', 'as in "hx agent"').choices(['default', 'accept-edits', 'plan', 'yes'])), async () => (await import('./permission.js')).test)
 
-does(addCommand(program, 'init', 'write a harness.config.yaml here'), async () => (await import('./init.js')).init)
+does(addCommand(program, 'init', 'write a harness.config.yaml here, ready for an editor'), async () => (await import('./init.js')).init)
 
+does(addCommand(program, 'doctor', 'is all as it should be; what to type for each finding'), async () => (await import('./doctor.js')).doctor)
+does(addCommand(program, 'completion', 'completion for your shell').addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish'])), async () => (await import('./completion.js')).completion)
+does(addCommand(program, 'complete', 'what may come next, for those scripts', { hidden: true }).argument('[words...]'), async () => {
+  const { complete } = await import('./completion.js')
+  return (io, words: readonly string[]) => complete(io, program, words)
+})
 
 async function main(argv: readonly string[]): Promise<number> {
   io.globals = { json: argv.includes('--json') }           // known before the line is parsed, so that its own errors are JSON too
