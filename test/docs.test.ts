@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transformSync } from 'oxc-transform'
@@ -9,7 +9,8 @@ import { createTestHost } from 'harnessx/testing'
 import { parseConfig } from '../core/loader/config.js'
 import { validateConfig } from '../core/loader/plugin-config.js'
 import { folder, type Folder } from './support/folder.js'
-import { place } from './support/hx.js'
+import { CLI, place } from './support/hx.js'
+import { linesOf, picture } from './support/terminal-picture.js'
 import { hookReference } from './support/hook-reference.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -100,6 +101,18 @@ describe('every block of code in the documents', () => {
       expect(about, line).not.toBe('')
       for (const option of rest.flatMap(word => /^--[a-z-]+/.exec(word)?.[0] ?? [])) expect(`${about}${await help('')}`, line).toContain(option)
     }
+  })
+})
+
+describe('the picture in README.md', () => {
+  it('is what hx demo prints, but for times, tokens and the order of calls that run together; HX_PICTURE=1 draws it anew', async () => {
+    const { env, folder } = place({})
+    const all = await new Promise<string>(resolve => { execFile('sh', ['-c', `exec "$0" "$1" demo 2>&1`, process.execPath, CLI], { cwd: folder, env }, (_, stdout) => { resolve(stdout) }) })
+    const lines = all.trim().split('\n'), file = join(root, 'core/demo.svg')
+    if (process.env['HX_PICTURE']) writeFileSync(file, picture(lines))
+    const plain = (text: readonly string[]) => text.map(line => line.replace(/\d+(?:\.\d+)? ?m?s\b/g, 'T').replace(/tokens=\d+/g, 'tokens=N').replace(/cwd=\S+/g, 'cwd=X')).sort()
+    expect(plain(linesOf(readFileSync(file, 'utf8')))).toEqual(plain(linesOf(picture(lines))))
+    expect(read('README.md')).toContain('(core/demo.svg)')
   })
 })
 
