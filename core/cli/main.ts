@@ -161,6 +161,7 @@ does(addCommand(program, 'trace <session>', 'what happened in a session, as a tr
 
 const config = addCommand(program, 'config', 'the config file: check, explain, print its schema').helpCommand(false)
 does(addCommand(config, 'check', 'read config and plugins, start nothing, name every problem'), async () => (await import('./config.js')).check)
+does(addCommand(config, 'explain [key]', 'the config in force, and the line that each value comes from'), async () => (await import('./explain.js')).explain)
 does(addCommand(config, 'schema', 'JSON Schema of harness.config.yaml, for editors').option('--api', 'instead: OpenAPI of the daemon\'s socket, for programs'), async () => (await import('./config.js')).schema)
 
 does(addCommand(program, 'trust [path]', 'what a folder would run, and may it')
