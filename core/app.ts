@@ -154,7 +154,7 @@ export class App {
     const config = this.#config = readConfig({ ...readOptions(options), read: this.#held })
     this.#hideSecrets()
     this.#kernel = new Kernel({ log })
-    this.#store = new FileSessionStore({ folder: places.sessions, durability: config.config.sessions.durability, report: message => { log.warn(message) } })
+    this.#store = new FileSessionStore({ folder: places.sessions, durability: () => this.#config.config.sessions.durability, report: message => { log.warn(message) } })
     const workspace = new Workspace({
       roots: () => this.#config.config.workspace.roots,
       protectedPaths: () => [...options.located.layers, ...options.located.layers.map(file => join(dirname(file), 'plugins')), places.config, places.state, ...installed(places.installation), ...this.#config.entries.map(entry => entry.from), ...this.#config.looked, ...this.#importer.files()],

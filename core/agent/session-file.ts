@@ -5,6 +5,7 @@
  * what it could not write, so only reading the file again tells what is there.
  */
 import { closeSync, fdatasync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { HarnessError, messageOf } from '../errors.js'
@@ -175,6 +176,11 @@ export function writeAll(disk: Disk, fd: number, data: Uint8Array, position: num
   }
 }
 
+/** The same, and nothing else waits for it. */
+export async function syncFolderLater(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try { await handle.sync() } finally { await handle.close() }
+}
 /** Makes the names in a folder last: a new file is lost with its folder's entry. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r')

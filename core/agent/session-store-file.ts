@@ -10,17 +10,19 @@ import { HarnessError, messageOf } from '../errors.js'
 import { makeFolder } from '../kernel/folder.js'
 import { acquireLock, type Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
-import { disk, SessionFile, syncFolder, writeAll, type Disk, type Durability } from './session-file.js'
+import { disk, SessionFile, syncFolder, syncFolderLater, writeAll, type Disk, type Durability } from './session-file.js'
 import { busy, checkName, isSessionId, missing, taken } from './session-id.js'
 import { checkVersion, headerBody, newestFirst, type Unspill } from './session-record.js'
 import { closing } from './session-repair.js'
 import { scan, type Scan } from './session-scan.js'
 import { readSummary } from './session-summary.js'
+import { SharedSync } from './shared-sync.js'
 
 export interface FileStoreOptions {
   /** Made when it is missing. */
   readonly folder: string
-  readonly durability?: Durability
+  /** Read anew for each session that is opened. */
+  readonly durability?: Durability | (() => Durability)
   /** Is told of what is no session, once each. */
   readonly report?: (message: string) => void
   readonly disk?: Disk
@@ -38,11 +40,13 @@ export class FileSessionStore implements SessionStore {
   readonly #options: { readonly durability: Durability; readonly disk: Disk; readonly now: () => Date }
   readonly #report: (message: string) => void
   readonly #told = new Set<string>()
+  /** Of the folder's names: sessions that begin together wait for one sync, and nobody else waits for it. */
+  readonly #folderSync = new SharedSync(() => syncFolderLater(this.#folder))
   #probes = 0
 
   constructor({ folder, durability = 'commit', report = () => {}, disk: calls = disk, now = () => new Date() }: FileStoreOptions) {
     this.#folder = folder
-    this.#options = { durability, disk: calls, now }
+    this.#options = { get durability() { return typeof durability === 'function' ? durability() : durability }, disk: calls, now }
     this.#report = report
   }
 
@@ -56,7 +60,7 @@ export class FileSessionStore implements SessionStore {
       fd = openSync(file, O_RDWR | O_CREAT | O_EXCL, 0o600)
       const writer = new SessionFile({ id, fd, size: 0, events: [], lock, records: this.#records(id) }, this.#options)
       writer.append(headerBody(header))
-      if (this.#options.durability !== 'none') syncFolder(this.#folder)
+      if (this.#options.durability !== 'none') await this.#folderSync.request()
       return writer
     } catch (error) {
       if (fd !== undefined) { closeSync(fd); rmSync(file, { force: true }) }                        // else it is not ours

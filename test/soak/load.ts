@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { memoryOf, settle, spread } from '../support/served.js'
+import { cpuOf, memoryOf, settle, spread } from '../support/served.js'
 import type { Soak } from './soak.js'
 
 export interface LoadFigures {
@@ -17,6 +17,9 @@ export interface LoadFigures {
   readonly idleLoopP99: number
   readonly idleRssMB: number
   readonly rssMB: number
+  /** Seconds of processor time that the daemon took, and the whole of it. */
+  readonly cpuS: number
+  readonly tookS: number
 }
 
 /** Runs in a process of its own, so that what it sees is the machine and not the load. */
@@ -24,9 +27,9 @@ const BYSTANDER = `const d = require('node:perf_hooks').monitorEventLoopDelay({ 
 
 export const soak: Soak = async ({ say, check }) => {
   for (const [sessions, seconds] of [[100, 30], [1000, 30]] as const) {
-    const { errors, got, offered, firstMs, loopP99, idleLoopP99, idleRssMB, rssMB } = await load({ sessions, seconds })
+    const { errors, got, offered, firstMs, loopP99, idleLoopP99, idleRssMB, rssMB, cpuS, tookS } = await load({ sessions, seconds })
     const first = spread(firstMs)
-    say(`${sessions} sessions at 20 tokens/s: ${errors} errors, ${got.toFixed(0)} of ${offered.toFixed(0)} tokens/s, first after ${first.p50.toFixed(0)} ms (p99 ${first.p99.toFixed(0)}), event loop p99 ${loopP99.toFixed(0)} ms (a process that does nothing: ${idleLoopP99.toFixed(0)}), ${rssMB.toFixed(0)} MB resident at most, ${idleRssMB.toFixed(0)} before`)
+    say(`${sessions} sessions at 20 tokens/s: ${errors} errors, ${got.toFixed(0)} of ${offered.toFixed(0)} tokens/s, first after ${first.p50.toFixed(0)} ms (p99 ${first.p99.toFixed(0)}), event loop p99 ${loopP99.toFixed(0)} ms (a process that does nothing: ${idleLoopP99.toFixed(0)}), ${rssMB.toFixed(0)} MB resident at most, ${idleRssMB.toFixed(0)} before; ${cpuS.toFixed(1)} s of processor time in ${tookS.toFixed(0)} s`)
     check(errors === 0, `${errors} of ${sessions} sessions failed`)
     check(idleRssMB < 90, `idle it holds ${idleRssMB.toFixed(0)} MB, the limit is 90`)
     if (sessions !== 100) continue
@@ -43,7 +46,7 @@ export async function load({ sessions, seconds }: { sessions: number; seconds: n
     await sleep(500)
     const idleRssMB = memoryOf(served.pid).now, firstMs: number[] = []
     let errors = 0, tokens = 0
-    const begun = performance.now()
+    const begun = performance.now(), cpu = cpuOf(served.pid)
     await Promise.all(Array.from({ length: sessions }, async (_, index) => {
       await sleep(index * Math.min(10, 3000 / sessions))       // clients don't come in the same instant
       const asked = performance.now()
@@ -59,7 +62,7 @@ export async function load({ sessions, seconds }: { sessions: number; seconds: n
     const { loopDelayP99Ms } = (await served.ask('/v1/status')).body, tookS = (performance.now() - begun) / 1000
     bystander.stdin.write('now')
     const [text] = await once(bystander.stdout.setEncoding('utf8'), 'data') as [string]
-    const figures = { sessions, errors, got: tokens / tookS, offered: sessions * 1000 / everyMs * (seconds / tookS), firstMs, loopP99: loopDelayP99Ms as number, idleLoopP99: Number(text), idleRssMB, rssMB: memoryOf(served.pid).most }
+    const figures = { sessions, errors, got: tokens / tookS, offered: sessions * 1000 / everyMs * (seconds / tookS), firstMs, loopP99: loopDelayP99Ms as number, idleLoopP99: Number(text), idleRssMB, rssMB: memoryOf(served.pid).most, cpuS: cpuOf(served.pid) - cpu, tookS }
     await served.stop()
     return figures
   } finally {

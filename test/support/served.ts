@@ -163,6 +163,11 @@ export async function bareNode(): Promise<number> {
   }
   return spread(times).p50
 }
+/** Seconds of processor time that a process has taken. Linux, whose ticks are hundredths. */
+export function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
 export const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 /** Of numbers: the middle one, the one that 99 of 100 are below, the largest. */
 export function spread(values: readonly number[]): { readonly p50: number; readonly p99: number; readonly max: number } {
