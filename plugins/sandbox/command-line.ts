@@ -67,10 +67,15 @@ function guard(paths: readonly string[], writable: readonly string[], home: stri
     if (missing.length > 0 && isInside(root, home) || look(target!) === 'link') continue
     for (const folder of between(root, missing.length > 0 ? `${target}/x` : target!)) if (!held.has(folder)) { held.add(folder); args.push('--bind', folder, folder) }
     const place = missing.length > 0 ? `${target === '/' ? '' : target}/${missing[0]}` : target!
-    if (missing.length > 0 && look(place) === undefined) { mkdirSync(place, { mode: 0o755 }); made.push(place) }
+    if (missing.length > 0 && look(place) === undefined && !make(place, made)) continue
     args.push(...readOnly(place))
   }
   return args
+}
+function make(folder: string, made: string[]): boolean {
+  try { mkdirSync(folder, { mode: 0o755 }) } catch { return false }        // what we can't make, a command can't either
+  made.push(folder)
+  return true
 }
 /** The deepest part of it that is there, then the names of the rest. */
 function existing(path: string, look: Look): readonly string[] {

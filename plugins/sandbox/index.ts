@@ -70,7 +70,7 @@ async function probe({ program, network }: z.infer<typeof Config>): Promise<{ re
   }
 }
 
-const NETWORK = /could not resolve|getaddrinfo|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is unreachable|name resolution|name or service not known/i, READ_ONLY = /read-only file system|\bEROFS\b/i
+const NETWORK = /could not resolve|getaddrinfo|EAI_AGAIN|ENOTFOUND|ENETUNREACH|network is unreachable|name resolution|name or service not known/i, READ_ONLY = /read-only file system|\bEROFS\b|could not (?:write|lock) config/i
 
 /** A model that doesn't know why something failed tries ten other ways. */
 function withNote(result: ToolResult, network: boolean): ToolResult {

@@ -104,6 +104,8 @@ describe.runIf(works)('sandbox', () => {
     const host = await hosted()
     expect((await host.call('bash', { command: 'node -e "fetch(\'http://example.test\').catch(e=>{console.error(e.cause.code);process.exit(1)})"' })).read).toContain('[sandbox: commands have no network here; only the user can change that (network: true in the config of plugin "sandbox"), so ask]')
     expect((await host.call('bash', { command: 'touch /usr/x' })).read).toContain('[sandbox: commands write in the workspace only')
+    await host.call('bash', { command: 'git init -q' })
+    expect((await host.call('bash', { command: 'git config user.name x' })).read).toMatch(/could not write config[^]*\[sandbox: .* what steers git/)
     const server = createServer((_, response) => { response.end('reached') })
     await new Promise<void>(done => { server.listen(0, '127.0.0.1', done) })
     onTestFinished(() => { server.close() })
