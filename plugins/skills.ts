@@ -3,20 +3,20 @@
  * Folders of the workspace only, through `ctx.workspace`; every step looks again, and a file that has not changed is not read again.
  */
 import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { messageOf, nearest, z, type Context, type SessionView } from 'harnessx'
 
 export const name = 'skills'
 export const Config = z.strictObject({
   /** Folders of skills, from the session's folder. The first that has a name has it. */
-  folders: z.array(z.string().min(1).regex(/^[^\0]+$/)).min(1).default(['.claude/skills', 'skills']),
+  folders: z.array(z.string().min(1).regex(/^[^\0]+$/)).min(1).default(['.claude/skills', '.agents/skills', 'skills']),
   /** How many are listed. */
   max: z.int().min(1).max(500).default(50),
 })
 
-interface Skill { readonly name: string; readonly description: string; readonly folder: string; readonly body: string }
+interface Skill { readonly name: string; readonly description: string; readonly folder: string; readonly body: string; /** For a person to ask for, not for the model to find. */ readonly hidden: boolean }
 
-const MOST_BYTES = 200_000, LONGEST_DESCRIPTION = 500, MOST_FILES = 50, MOST_KNOWN = 1000
+const MOST_BYTES = 200_000, LONGEST_DESCRIPTION = 1024, MOST_FILES = 50, MOST_KNOWN = 1000
 
 export function apply(ctx: Context, { folders, max }: z.infer<typeof Config>) {
   const known = new Map<string, { readonly version: string; readonly skill: Skill | undefined }>()
@@ -47,7 +47,7 @@ export function apply(ctx: Context, { folders, max }: z.infer<typeof Config>) {
     for (const folder of folders) {
       for (const entry of await entriesOf(session, folder)) {
         const skill = await read(session, join(folder, entry))
-        if (skill && !found.has(skill.name) && found.size < max) found.set(skill.name, skill)
+        if (skill && !skill.hidden && !found.has(skill.name) && found.size < max) found.set(skill.name, skill)
       }
     }
     return [...found.values()]
@@ -68,7 +68,7 @@ export function apply(ctx: Context, { folders, max }: z.infer<typeof Config>) {
       const version = `${folder} ${mtimeMs} ${size} ${ino}`, before = known.get(real)
       if (before?.version === version) return before.skill
       const skill = parseSkill(new TextDecoder().decode(await ctx.workspace.readFile(session, file, { maxBytes: MOST_BYTES })), folder)
-      if (!skill) complain(file, new Error('it must begin with "---", a name, a description and "---"'))
+      if (!skill) complain(file, new Error('it must begin with "---", a description and "---"'))
       if (known.size >= MOST_KNOWN) known.clear()
       known.set(real, { version, skill })
       return skill
@@ -85,12 +85,12 @@ export function apply(ctx: Context, { folders, max }: z.infer<typeof Config>) {
   }
 }
 
-/** A head between two lines of `---`, then the text. Undefined without a name and a description. */
+/** A head between two lines of `---`, then the text. Undefined without a description; without a name it is called like its folder. */
 export function parseSkill(text: string, folder: string): Skill | undefined {
   const [, head = '', body = ''] = /^\uFEFF?---[ \t]*\r?\n([^]*?)\r?\n---[ \t]*(?:\r?\n([^]*))?$/.exec(text) ?? []
-  const name = field(head, 'name'), description = field(head, 'description')
-  if (name === '' || description === '') return undefined
-  return { name: name.slice(0, 64), description: description.length > LONGEST_DESCRIPTION ? `${description.slice(0, LONGEST_DESCRIPTION - 1)}…` : description, folder, body: body.trim() }
+  const name = field(head, 'name') || basename(folder), description = field(head, 'description')
+  if (description === '') return undefined
+  return { name: name.slice(0, 64), description: description.length > LONGEST_DESCRIPTION ? `${description.slice(0, LONGEST_DESCRIPTION - 1)}…` : description, folder, body: body.trim(), hidden: field(head, 'disable-model-invocation') === 'true' }
 }
 
 /** A plain, quoted or folded value of a head, on one line: what these heads hold, no more of YAML. */
@@ -100,5 +100,6 @@ function field(head: string, key: string): string {
   const rest = lines.slice(at + 1), end = rest.findIndex(line => /^\S/.test(line))
   const first = lines[at]!.slice(key.length + 1).trim().replace(/^[|>][+-]?$/, '')
   const value = [first, ...rest.slice(0, end < 0 ? undefined : end)].map(line => line.trim()).filter(line => line !== '').join(' ')
-  return /^"[^]*"$|^'[^]*'$/.test(value) ? value.slice(1, -1) : value
+  if (/^"[^]*"$/.test(value)) return value.slice(1, -1).replace(/\\(["\\])/g, '$1')
+  return /^'[^]*'$/.test(value) ? value.slice(1, -1).replaceAll("''", "'") : value
 }

@@ -40,6 +40,12 @@ describe('skills', () => {
     expect(system(host)).not.toContain('SECRET')
     expect(host.lines.filter(({ plugin }) => plugin === 'skills').map(({ message }) => message)).toEqual([expect.stringMatching(/^"skills\/bare\/SKILL\.md" is not among the skills: it must begin/), expect.stringMatching(/^"skills\/x\/SKILL\.md" is not among the skills: outside_workspace/)])
   })
+  it('leave out those that only a person may ask for', async () => {
+    const host = await pluginHost([{ module: skills }], { files: { '.agents/skills/a/SKILL.md': skill('a', 'first'), 'skills/b/SKILL.md': skill('b', 'second').replace('name: b', 'name: b\ndisable-model-invocation: true') } })
+    await host.run([])
+    expect(system(host)).toContain('- a: first')
+    expect(system(host)).not.toContain('- b: second')
+  })
   it('can be switched on, reloaded and off in a running host', async () => {
     const host = await createTestHost({ plugins: [], files: { 'skills/a/SKILL.md': skill('a', 'first') }, replies: [{ calls: [{ name: 'skill', arguments: { name: 'a' } }] }, 'done'] })
     await host.configure(['skills'])
@@ -56,6 +62,8 @@ describe('the head of a skill', () => {
     ['---\nname: a\ndescription: b: c\n---\nbody', { name: 'a', description: 'b: c', body: 'body' }],
     ['---\r\nname: "a"\r\ndescription: >-\r\n  one\r\n  two\r\nlicense: x\r\n---\r\nbody', { name: 'a', description: 'one two', body: 'body' }],
     ['\uFEFF---\ndescription: \'q\'\nname: a\n---', { name: 'a', description: 'q', body: '' }],
-  ])('reads %j', (text, wanted) => { expect(parseSkill(text, 'f')).toMatchObject(wanted) })
+    ['---\ndescription: "Says \\"hi\\"."\nmetadata:\n  name: other\n---\nx', { name: 'f', description: 'Says "hi".' }],
+    ["---\nname: a\ndescription: 'It''s: one'\ndisable-model-invocation: true\n---", { description: "It's: one", hidden: true }],
+  ])('reads %j', (text, wanted) => { expect(parseSkill(text, 'skills/f')).toMatchObject(wanted) })
   it.each(['', 'body', '---\nname: a\n---\nbody', '---\nname: a\ndescription: b\n', '--- \nx'])('is none in %j', text => { expect(parseSkill(text, 'f')).toBeUndefined() })
 })
