@@ -10,7 +10,8 @@ const Server = z.strictObject({
   args: z.array(z.string()).default([]),
   /** Beside PATH, HOME, LANG, LC_*, TERM, TMPDIR, USER and SHELL. */
   env: z.record(z.string(), z.string()).default({}),
-  cwd: z.string().refine(path => path.startsWith('/') || path === '~' || path.startsWith('~/'), 'must be absolute or begin with "~/"').default('~'),
+  /** Left out: the folder of the config. */
+  cwd: z.string().refine(path => path.startsWith('/') || path === '~' || path.startsWith('~/'), 'must be absolute or begin with "~/"').optional(),
   /** In place of a command: one that speaks streamable HTTP. */
   url: z.url({ protocol: /^https?$/ }).optional(),
   headers: z.record(z.string(), z.string()).default({}),

@@ -101,7 +101,7 @@ export class Server {
   #transport(): { transport: Transport; close: () => Promise<void>; words: () => string } {
     const { command, args, env, cwd, url, headers } = this.#spec
     if (command !== undefined) {
-      const transport = new ServerProcess({ command: expandHome(command), args: args.map(expandHome), env: { ...commandEnvironment(process.env), ...env }, cwd: expandHome(cwd) }, this.#sdk, line => { this.#ctx.logger.info(`server "${this.name}" says: ${line}`) })
+      const transport = new ServerProcess({ command: expandHome(command), args: args.map(expandHome), env: { ...commandEnvironment(process.env), ...env }, cwd: expandHome(cwd ?? this.#ctx.get('host')?.configDir ?? '~') }, this.#sdk, line => { this.#ctx.logger.info(`server "${this.name}" says: ${line}`) })
       return { transport, close: () => transport.close(), words: () => transport.lastWords }
     }
     const transport = new this.#sdk.StreamableHTTPClientTransport(new URL(url!), { requestInit: { headers: { ...headers } } })
