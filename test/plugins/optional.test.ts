@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'harnessx'
+import { createTestHost } from 'harnessx/testing'
 import { conversation } from '../support/agent.js'
 import { folder } from '../support/folder.js'
 import { echoTool, pluginHost } from '../support/plugin-host.js'
@@ -35,6 +36,25 @@ describe('the plugins that the shipped config leaves out', () => {
     for (const { module } of rows.reverse()) await host.unload(module.name)
     expect(host.registered()).toEqual(['agent/pre-step core', 'echo tool-echo'])
     expect(host.lines.filter(({ level }) => level === 'warn' || level === 'error').map(({ message }) => message)).toEqual([])
+  })
+  it('are each loaded anew, switched off and on again by their rows while a turn runs, which goes on; nothing is left', async () => {
+    const here = folder({ '.claude/settings.json': JSON.stringify({ hooks: {} }) })
+    const changed = names.filter(name => name !== 'timeout')          // stands around the very call that edits, which fails when it is taken away
+    const rows = changed.map(name => ({ name, config: OPTIONAL[name]!(here.path) }))
+    const edited: string[] = []
+    const edit = echoTool(async () => {
+      for (const row of rows) {
+        const reports = [await host.reload(row.name), await host.configure([...rows.filter(other => other !== row), edit]), await host.configure([...rows, edit])]
+        if (reports.every(({ failed }) => failed.length === 0)) edited.push(row.name)
+      }
+      return 'edited'
+    }, { name: 'edit' })
+    const host = await createTestHost({ plugins: [...rows, edit], replies: [{ calls: [{ name: 'edit', arguments: {} }] }, 'done'] })
+    const before = host.hooks().map(({ hook, handlers }) => [hook, handlers.map(({ plugin }) => plugin)])
+    const { result, results } = await host.run('go')
+    expect([result.reason, results, edited]).toEqual(['completed', ['edited'], changed])
+    expect(host.hooks().map(({ hook, handlers }) => [hook, handlers.map(({ plugin }) => plugin)])).toEqual(before)      // each is back at its place
+    await host.close()                                       // throws with what was left
   })
   it('make room cheaply first: where results were pruned in a step, no summary is asked for in it', async () => {
     const host = await pluginHost([{ module: await load('compaction'), config: { above: 1000, keep: 0 } }, { module: await load('prune-tool-results'), config: { keep: 0, atLeast: 500 } }, echoTool(() => 'x'.repeat(8000))])
