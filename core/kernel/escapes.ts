@@ -38,7 +38,7 @@ export function containEscapes(port: EscapePort): () => void {
   }
   process.on('uncaughtException', caught)
   process.on('unhandledRejection', caught)
-  const undo = [keepExit(), keepStdout()]
+  const undo = [keepProcess(), keepStdout()]
   return () => {
     process.off('uncaughtException', caught)
     process.off('unhandledRejection', caught)
@@ -46,15 +46,27 @@ export function containEscapes(port: EscapePort): () => void {
   }
 }
 
-/** The end of the process belongs to the host: in a plugin it is an error of the code that asks for it. */
-function keepExit(): () => void {
-  const { exit } = process
-  process.exit = code => {
+/** The process belongs to the host: its end, its folder, its mask and its listeners. In a plugin such a call is an error of the code that makes it. */
+function keepProcess(): () => void {
+  const { exit, abort, kill, chdir, umask, removeAllListeners } = process
+  const refuse = (call: string, harm: string, instead: string) => {
     const owner = currentOwner()
-    if (owner) throw new HarnessError('plugin_failed', `plugin "${owner.id}" called process.exit(${code ?? ''}), which would end the host and every other plugin; throw an error instead`)
-    return exit.call(process, code)
+    if (owner) throw new HarnessError('plugin_failed', `plugin "${owner.id}" called process.${call}, which would ${harm} the host and every other plugin; ${instead}`)
   }
-  return () => { process.exit = exit }
+  process.exit = code => { refuse(`exit(${code ?? ''})`, 'end', 'throw an error instead'); return exit.call(process, code) }
+  process.abort = () => { refuse('abort()', 'end', 'throw an error instead'); return abort.call(process) }
+  process.kill = (pid, signal) => {
+    if (signal !== 0 && (Math.abs(pid) === process.pid || pid === 0 || pid === -1)) refuse(`kill(${pid})`, 'end', 'throw an error instead')
+    return kill.call(process, pid, signal)
+  }
+  process.chdir = folder => { refuse(`chdir(${JSON.stringify(folder)})`, 'move', 'use absolute paths, or the cwd of the session'); chdir.call(process, folder) }
+  process.umask = ((mask?: number | string) => {
+    if (mask === undefined) return (umask as () => number).call(process)
+    refuse(`umask(${mask})`, 'change what files are readable of', 'give the mode to what makes the file')
+    return umask.call(process, mask)
+  }) as typeof umask
+  process.removeAllListeners = (event => { refuse('removeAllListeners()', 'deafen', 'take off the listeners of your own'); return event === undefined ? (removeAllListeners as () => NodeJS.Process).call(process) : removeAllListeners.call(process, event) }) as typeof removeAllListeners
+  return () => { Object.assign(process, { exit, abort, kill, chdir, umask }); process.removeAllListeners = removeAllListeners }
 }
 /** stdout belongs to the answer of the command: what plugins print goes to stderr. */
 function keepStdout(): () => void {

@@ -14,7 +14,10 @@ describe('in one run, a plugin that', () => {
     ['ends the process while it loads', `process.exit(0)`, /^hx: plugin "rude" could not be loaded: called process\.exit\(0\), which would end the host/m],
     ['ends the process in a handler', `ctx.on('agent/turn-start', () => { process.exit(7) })`, /called process\.exit\(7\)/],
     ['prints on stdout', `console.log('noise'); process.stdout.write('more noise\\n'); ctx.on('agent/turn-end', () => { console.log('last noise') })`, /^noise\nmore noise\n[^]*last noise$/m],
-    ['changes the current folder', `process.chdir('/')`, /guard is there/],
+    ['changes the current folder', `process.chdir('/')`, /^hx: plugin "rude" could not be loaded: called process\.chdir\("\/"\), which would move the host/m],
+    ['kills the process in a handler', `ctx.on('agent/turn-start', () => { process.kill(process.pid, 'SIGKILL') })`, /called process\.kill\(\d+\), which would end the host/],
+    ['aborts the process in a timer', `setTimeout(() => process.abort(), 1)`, /threw outside of any call: plugin "rude" called process\.abort\(\)/],
+    ['takes everybody\'s listeners off the process', `process.removeAllListeners()`, /called process\.removeAllListeners\(\), which would deafen the host/],
   ])('%s harms nobody: the task is done, and stdout holds the answer alone', async (_, body, says) => {
     const { hx } = place({ 'harness.config.yaml': config('rude', 'guard'), 'plugins/rude.ts': plugin(body), 'plugins/guard.ts': guard, 'README.md': '# Demo\n' })
     const { code, stdout, stderr } = await hx(['agent', '--offline', '--trust', 'Read README.md'])

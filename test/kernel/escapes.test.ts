@@ -42,6 +42,12 @@ describe('the process', () => {
   it('is ended by the host alone, and its stdout is the host\'s', () => {
     const { release } = contained()
     expect(() => runAs(owner, () => { process.exit(3) })).toThrow('plugin "mine" called process.exit(3), which would end the host and every other plugin; throw an error instead')
+    const before = process.listeners('SIGTERM')
+    for (const [call, name] of [[() => process.abort(), 'abort\\(\\)'], [() => process.kill(process.pid, 'SIGTERM'), 'kill'], [() => process.kill(-process.pid), 'kill'], [() => process.chdir('/'), 'chdir\\("/"\\)'], [() => process.umask(0), 'umask\\(0\\)'], [() => process.removeAllListeners(), 'removeAllListeners'], [() => process.removeAllListeners('SIGTERM'), 'removeAllListeners']] as const) {
+      expect(() => runAs<unknown>(owner, call)).toThrow(new RegExp(`^plugin "mine" called process\\.${name}.*which would .* the host and every other plugin; `))
+    }
+    runAs(owner, () => { process.umask(); process.kill(process.pid, 0) })                     // questions harm nobody
+    expect(process.listeners('SIGTERM')).toEqual(before)
     const { write } = process.stderr, said: unknown[] = []
     process.stderr.write = text => { said.push(text); return true }
     try { runAs(owner, () => { process.stdout.write('noise') }) } finally { process.stderr.write = write }
@@ -49,9 +55,10 @@ describe('the process', () => {
     release()
   })
   it('is given back as it was', () => {
-    const { exit } = process, { write } = process.stdout, listeners = () => [process.listenerCount('uncaughtException'), process.listenerCount('unhandledRejection')]
+    const { exit, abort, kill, chdir, umask, removeAllListeners } = process, { write } = process.stdout, listeners = () => [process.listenerCount('uncaughtException'), process.listenerCount('unhandledRejection')]
     const before = listeners()
     contained().release()
     expect([process.exit, process.stdout.write, listeners()]).toEqual([exit, write, before])
+    expect([process.abort, process.kill, process.chdir, process.umask, process.removeAllListeners]).toEqual([abort, kill, chdir, umask, removeAllListeners])
   })
 })

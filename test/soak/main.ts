@@ -5,6 +5,7 @@ import type { Soak } from './soak.js'
 const SOAKS: Readonly<Record<string, () => Promise<{ readonly soak: Soak }>>> = {
   saves: () => import('./saves.js'),
   reloads: () => import('./reloads.js'),
+  sessions: () => import('./sessions.js'),
   kills: () => import('./kills.js'),
   rivals: () => import('./rivals.js'),
   load: () => import('./load.js'),

@@ -73,7 +73,7 @@ async function quiet(running: RunningApp): Promise<Counts> {
   await heapKB()
   return counts(running)
 }
-function counts({ app }: RunningApp): Counts {
+export function counts({ app }: RunningApp): Counts {
   const handles: Record<string, number> = {}
   for (const kind of process.getActiveResourcesInfo().filter(kind => !/Req|Immediate/.test(kind)).sort()) handles[kind] = (handles[kind] ?? 0) + 1
   return {
@@ -83,7 +83,7 @@ function counts({ app }: RunningApp): Counts {
 }
 
 type Point = readonly [count: number, kilobytes: number]
-async function heapKB(): Promise<number> {
+export async function heapKB(): Promise<number> {
   for (let times = 0; times < 3; times++) {
     await sleep(5)                                                      // lets finalizers run between two collections
     globalThis.gc!()
@@ -99,7 +99,7 @@ async function schemaSlope(): Promise<number> {
   return Math.max(0, slope(points.slice(5)))
 }
 /** By least squares. */
-function slope(points: readonly Point[]): number {
+export function slope(points: readonly Point[]): number {
   const mean = (at: 0 | 1) => points.reduce((sum, point) => sum + point[at], 0) / points.length
   const x = mean(0), y = mean(1)
   return points.reduce((sum, [count, size]) => sum + (count - x) * (size - y), 0) / points.reduce((sum, [count]) => sum + (count - x) ** 2, 0)
