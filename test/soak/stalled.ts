@@ -1,5 +1,6 @@
 /** One of fifty clients of a session is stopped and reads nothing for a minute. What the daemon holds for it must stay small, the others must not notice, and woken up it must be able to go on where it was. */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { setMaxListeners } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -30,6 +31,7 @@ export async function stall({ readers, stalledMs }: { readers: number; stalledMs
   const place = await settle()
   let stopped: ChildProcess | undefined
   const leaving = new AbortController()
+  setMaxListeners(0, leaving.signal)
   try {
     const served = await place.serve()
     const session = await begin(served, `call 100000 read_file {"path":"note.txt"}`)
