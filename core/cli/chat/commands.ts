@@ -6,6 +6,7 @@ import { dollars } from '../../agent/cost.js'
 import type { Mode } from '../../agent/services.js'
 import type { Usage } from '../../agent/vocabulary.js'
 import { didYouMean, HarnessError } from '../../errors.js'
+import { shownDiff } from '../held.js'
 import { sessionId } from '../sessions.js'
 import { elapsed, oneLine, printable, table, type Paint } from '../terminal.js'
 import type { Sources, Option } from './completion.js'
@@ -88,10 +89,15 @@ const OWN: Readonly<Record<string, Own>> = {
     const all = (await talk.ask(client => client.sessions())).filter(one => one.cwd === cwd && one.parent === undefined).slice(0, 15)
     say(all.length > 0 ? table([['', 'SESSION', 'WHEN', 'TURNS', 'FIRST PROMPT'], ...all.map(one => [one.id === talk.session ? '›' : '', one.id, one.updatedAt.slice(0, 16).replace('T', ' '), String(one.turns), oneLine(one.title, 80)])], paint) : 'no sessions here yet')
   } },
-  reload: { about: 'read the config again, or load a plugin anew', words: '[PLUGIN]', run: async (args, { talk, say }) => {
+  reload: { about: 'read the config again, load a plugin anew, or what is held', words: '[PLUGIN|--held|--diff]', run: async (args, { talk, say }) => {
+    if (args === '--diff') {
+      const { held } = await talk.ask(client => client.status())
+      say(held.length > 0 ? shownDiff(held) : 'nothing is held')
+      return
+    }
     const plugins = (await talk.ask(client => client.plugins())).map(({ id }) => id)
-    if (args !== '' && !plugins.includes(args)) throw new HarnessError('unknown_id', `there is no plugin "${args}"${didYouMean(args, plugins)}; /plugins lists them`)
-    const { reloaded, failed, ms } = await talk.ask(client => client.reload(args === '' ? undefined : [args]))
+    if (args !== '' && args !== '--held' && !plugins.includes(args)) throw new HarnessError('unknown_id', `there is no plugin "${args}"${didYouMean(args, plugins)}; /plugins lists them`)
+    const { reloaded, failed, ms } = await talk.ask(client => args === '--held' ? client.reloadHeld() : client.reload(args === '' ? undefined : [args]))
     say([reloaded.length > 0 ? `reloaded: ${reloaded.join(', ')}, in ${elapsed(ms)}` : 'nothing changed', ...failed.map(({ id, message }) => `failed: ${id}: ${printable(message)}`)].join('\n'))
   } },
   new: { about: 'begin a new session', run: (_, { talk, say }) => {

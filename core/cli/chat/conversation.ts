@@ -10,6 +10,7 @@ import type { Approver, Mode, RunEvent, RunResult } from '../../agent/services.j
 import type { SessionEvent } from '../../agent/session-events.js'
 import type { Usage } from '../../agent/vocabulary.js'
 import { HarnessError } from '../../errors.js'
+import type { HeldFile } from '../../loader/held-changes.js'
 import type { Client, RunHandle } from '../client.js'
 
 export interface ConversationOptions {
@@ -103,6 +104,8 @@ export class Conversation {
     }
     return { usage: own.reduce(addUsage, NO_USAGE), turns: own.length, inside }
   }
+  /** Changes of what runs here that a tool may have made, and that wait for a yes. */
+  async held(): Promise<readonly HeldFile[]> { return (await this.ask(client => client.status())).held }
   async close(): Promise<void> { await this.#client.close() }
 
   async #again<T>(question: (client: Client) => Promise<T>): Promise<T> {

@@ -8,6 +8,7 @@ import { onAbort } from '../../agent/abort.js'
 import { dollars } from '../../agent/cost.js'
 import { HarnessError, messageOf } from '../../errors.js'
 import { exactRule, keepRule } from '../always.js'
+import { heldLines } from '../held.js'
 import type { Io } from '../io.js'
 import { oneLine, printable } from '../terminal.js'
 import { runCommand, commandSources, type CommandContext } from './commands.js'
@@ -117,6 +118,7 @@ export class Interactive {
         view.see(event)
         this.#soon()
       })
+      for (const line of heldLines(await this.#talk.held())) this.#say([[span(cut(`a tool may have changed ${line}: not loaded; /reload --held loads it, --diff shows it`, 2 * this.#screen.width), 'yellow')]].flatMap(one => wrap(one, this.#screen.width)))
     } catch (error) {
       this.#flush()
       this.#problem(messageOf(error))

@@ -18,6 +18,9 @@ export interface ViewOptions {
 }
 interface Running { readonly name: string; readonly label: string; readonly since: number; progress: string }
 
+/** What stands apart from what. */
+type Kind = 'text' | 'thoughts' | 'calls'
+
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const FRAME_MS = 100
 
@@ -29,7 +32,7 @@ export class TurnView {
   #streamed = ''
   #attempt = 1
   #thoughts = ''
-  #thoughtSince = 0
+  #thoughtSince: number | undefined
   #shown: MarkdownStream | undefined
   #arguments = 0
   readonly #calls = new Map<string, Running>()
@@ -39,7 +42,7 @@ export class TurnView {
   #ended = false
   /** Lines were said since the begin: what is next stands apart from it. */
   #said = false
-  #kind: 'text' | 'calls' | undefined
+  #kind: Kind | undefined
   #lastThoughts = ''
   /** Of this reply, thoughts were told already. */
   #thought = false
@@ -99,14 +102,14 @@ export class TurnView {
   live(now = performance.now()): Line[] {
     if (this.#ended) return []
     const width = this.#options.width(), frame = FRAMES[Math.floor((now - this.#since) / FRAME_MS) % FRAMES.length]!
-    const apart = (lines: Line[], kind: 'text' | 'calls'): Line[] => lines.length > 0 && this.#said && this.#kind !== kind ? [[], ...lines] : lines
-    const text = apart([...this.#shown?.tail().map(dimmed) ?? [], ...this.#text.tail()], 'text')
+    const apart = (lines: Line[], kind: Kind): Line[] => lines.length > 0 && this.#said && this.#kind !== kind ? [[], ...lines] : lines
+    const text = [...apart(this.#shown?.tail().map(dimmed) ?? [], 'thoughts'), ...apart(this.#text.tail(), 'text')]
     const calls = [...this.#calls.values()].map(({ label, since, progress }): Line => {
       const time = elapsed(Math.round((now - since) / 100) * 100)
       return [span(`${frame} `, 'yellow'), span(cut(`${label}${progress === '' ? '' : ` · ${progress}`}`, width - time.length - 4)), span(`  ${time}`, 'dim')]
     })
     const waited = seconds(now - this.#waitingSince)
-    const status = this.stopping ? 'stopping' : this.#thoughtSince > 0 ? `thinking ${seconds(now - this.#thoughtSince)}${this.#options.thoughts() ? '' : `  ${this.#thoughts.slice(-2 * width).replace(/\s+/g, ' ').trim().slice(-(width - 40)).trim()}`}` : this.#arguments > 0 ? `writing a call (${this.#arguments} characters)` : this.#streamed !== '' ? 'answering' : this.#calls.size > 0 ? '' : `waiting for the model ${waited}`
+    const status = this.stopping ? 'stopping' : this.#thoughtSince !== undefined ? `thinking ${seconds(now - this.#thoughtSince)}${this.#options.thoughts() ? '' : `  ${this.#thoughts.slice(-2 * width).replace(/\s+/g, ' ').trim().slice(-(width - 40)).trim()}`}` : this.#arguments > 0 ? `writing a call (${this.#arguments} characters)` : this.#streamed !== '' ? 'answering' : this.#calls.size > 0 ? '' : `waiting for the model ${waited}`
     return [...text, ...apart(calls, 'calls'), ...status === '' ? [] : [[], [span(`${frame} `, 'cyan'), span(cut(`${printable(status).replace(/\n/g, ' ')}`, width - 24), 'dim'), span('  (Ctrl-C stops)', 'dim')]]]
   }
 
@@ -114,11 +117,11 @@ export class TurnView {
     if (event.attempt !== this.#attempt) { this.#attempt = event.attempt; if (this.#streamed !== '') this.#again() }
     if (event.kind === 'arguments') { this.#arguments += event.text.length; this.#endThoughts(now); return }
     if (event.kind === 'reasoning') {
-      if (this.#thoughtSince === 0) this.#thoughtSince = now
+      if (this.#thoughtSince === undefined) this.#thoughtSince = now
       this.#thoughts += event.text
       if (this.#options.thoughts()) {
         this.#shown ??= new MarkdownStream(this.#options.width)
-        this.#reply(this.#shown.push(event.text).map(dimmed))
+        this.#tell('thoughts', this.#shown.push(event.text).map(dimmed))
       }
       return
     }
@@ -140,7 +143,7 @@ export class TurnView {
       return
     }
     const whole = textOf(event)
-    if (event.reasoning !== undefined && !this.#thought && this.#thoughtSince === 0) { this.#thoughts = event.reasoning; this.#thoughtSince = now }
+    if (event.reasoning !== undefined && !this.#thought && this.#thoughtSince === undefined) { this.#thoughts = event.reasoning; this.#thoughtSince = now }
     this.#endThoughts(now)
     if (whole.startsWith(this.#streamed)) this.#reply(this.#text.push(whole.slice(this.#streamed.length)))
     else {                                                   // pieces were missed: the log has it whole
@@ -160,8 +163,8 @@ export class TurnView {
     this.#thought = false
   }
   #endThoughts(now: number): void {
-    if (this.#thoughtSince === 0) return
-    if (this.#shown) this.#reply(this.#shown.end().map(dimmed))
+    if (this.#thoughtSince === undefined) return
+    if (this.#shown) this.#tell('thoughts', this.#shown.end().map(dimmed))
     const time = now - this.#thoughtSince
     if (this.#thoughts.trim() !== '') {
       this.#lastThoughts = this.#thoughts
@@ -170,7 +173,7 @@ export class TurnView {
     }
     this.#shown = undefined
     this.#thoughts = ''
-    this.#thoughtSince = 0
+    this.#thoughtSince = undefined
   }
   #result({ callId, name, kind, content, elapsedMs, plugin }: EventOf<'tool-result'>): void {
     const call = this.#calls.get(callId)
@@ -200,7 +203,7 @@ export class TurnView {
   #reply(lines: Line[]): void { this.#tell('text', lines) }
   /** Lines that stand by themselves. */
   #say(...lines: Line[]): void { this.#tell('calls', lines) }
-  #tell(kind: 'text' | 'calls', lines: Line[]): void {
+  #tell(kind: Kind, lines: Line[]): void {
     if (lines.length === 0) return
     if (this.#said && this.#kind !== kind) this.#lines.push([])
     this.#lines.push(...lines)
