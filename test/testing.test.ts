@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -13,6 +13,17 @@ async function hosted(options: Partial<TestHostOptions> & { apply?: (ctx: Contex
   onTestFinished(() => host.close().catch(() => {}))
   return host
 }
+
+describe('every shipped plugin', () => {
+  it('is tested with the kit that authors have', () => {
+    const root = fileURLToPath(new URL('..', import.meta.url)), read = (file: string) => readFileSync(`${root}/${file}`, 'utf8')
+    const tests = readdirSync(`${root}/test/plugins`, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.test.ts')).map(file => read(`test/plugins/${file}`)).filter(text => /createTestHost|pluginHost/.test(text))
+    const shipped = readdirSync(`${root}/plugins`).filter(file => !file.endsWith('.md')).map(file => file.replace(/\.ts$/, ''))
+      .filter(name => name !== 'openai-server')                        // hangs on the routes of a daemon, and is tested in one
+    expect(shipped.length).toBeGreaterThan(20)
+    expect(shipped.filter(name => !tests.some(text => new RegExp(`plugins/${name}(?:/index)?\\.js'|['"]${name}['"]`).test(text)))).toEqual([])
+  })
+})
 
 describe('a test host', () => {
   it('takes a plugin as a module that the test imported, with its schema, and another version of it at a reload', async () => {
