@@ -21,7 +21,7 @@ const READY_MS = 30_000
 export const LOOK_MS = 20
 /** Names the pipe to a daemon in the background. */
 export const PIPE = 'HX_ENV_FD'
-const KEPT = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|USER|LOGNAME|SHELL|TZ|XDG_\w+|HX_\w+|NO_COLOR)$/
+const KEPT = /^(PATH|HOME|LANG|LC_\w+|TERM|TMPDIR|USER|LOGNAME|SHELL|TZ|XDG_\w+|HX_HOME|HX_CONFIG|NO_COLOR)$/
 
 /** What the files of a daemon are called. */
 export const daemonName = ({ endpoint }: Pick<Found, 'endpoint'>): string => basename(endpoint.socket, '.sock')
