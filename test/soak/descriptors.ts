@@ -17,6 +17,9 @@ export interface DescriptorFigures {
   readonly after: string
 }
 
+/** A reason, and not only a word. */
+const SENTENCE = /"message":"(?:[^"\\]|\\.){20,}/
+
 export const soak: Soak = async ({ say, check }) => {
   const { clients, completed, told, turnedAway, wrong, first, after } = await crowd({ clients: 80, limit: 90 })
   say(`90 descriptors, ${clients} clients: ${completed} served, ${told} told why not, ${turnedAway} turned away, ${wrong.length} otherwise; the turn that ran before ended ${first}, one afterwards ${after}`)
@@ -49,9 +52,9 @@ export async function crowd({ clients, limit }: { clients: number; limit: number
       try { response = await served.open('/v1/runs', { method: 'POST', body: { prompt: 'say 20 50', cwd: place.folder } }) } catch { turnedAway++; return }
       let text = ''
       try { for await (const piece of response.setEncoding('utf8')) text += piece as string } catch { turnedAway++; return }
-      if (response.statusCode !== 200) { if (/"message":"[^"]{20,}/.test(text)) told++; else wrong.push(text); return }
+      if (response.statusCode !== 200) { if (SENTENCE.test(text)) told++; else wrong.push(text); return }
       if (text.includes('"reason":"completed"')) completed++
-      else if (/event: (result|error)\ndata: .*"message":"[^"]{20,}/.test(text)) told++
+      else if (SENTENCE.test(text.slice(text.search(/^event: (?:result|error)$/m)))) told++
       else wrong.push(text.slice(-300))
     }))
     const before = await first, after = await end('say 3 10')
