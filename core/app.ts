@@ -21,6 +21,7 @@ import { containEscapes } from './kernel/escapes.js'
 import { Kernel } from './kernel/kernel.js'
 import { Quarantine, type Version } from './kernel/quarantine.js'
 import type { Level, Log } from './kernel/log.js'
+import { RecentErrors } from './kernel/recent-errors.js'
 import { parseConfig } from './loader/config.js'
 import { PluginHost, type HostEvents, type PluginInfo, type ReloadReport } from './loader/host.js'
 import { ModuleImporter } from './loader/importer.js'
@@ -110,6 +111,8 @@ const STOP_TURNS_MS = 6000, STOP_PLUGINS_MS = 3000
 
 export class App {
   readonly #options: AppOptions
+  readonly #errors = new RecentErrors()
+  readonly #forgetErrors: () => void
   readonly #kernel: Kernel
   readonly #store: SessionStore
   readonly #memory = new MemorySessionStore()
@@ -144,6 +147,7 @@ export class App {
   private constructor(options: AppOptions) {
     const { places, log, cwd, trust } = options
     this.#options = options
+    this.#forgetErrors = log.sink(this.#errors.sink)
     this.#held = new HeldChanges({
       suspects: at => (this.#agent as Agent | undefined)?.tools.spans.any === true && !this.#config.config.reload.trustTools && this.#agent.tools.spans.covers(at()),   // before there is an agent, nothing has run
       inUse: file => this.#config.texts.get(file) ?? this.#importer.text(file),
@@ -212,7 +216,12 @@ export class App {
   key(name: string): string | undefined { return this.#config.env[name] }
   /** `log.level` of the config in force. */
   get logLevel(): Level { return this.#config.config.log.level }
-  plugins(): readonly PluginInfo[] { return this.#host.list() }
+  plugins(): readonly PluginInfo[] {
+    return this.#host.list().map(plugin => {
+      const errors = this.#errors.of(plugin.id)
+      return errors.length > 0 ? { ...plugin, errors } : plugin
+    })
+  }
   hooks(): readonly HookInfo[] { return this.#kernel.hooks.list() }
   tools(): readonly ToolInfo[] { return this.#agent.tools.list() }
   models(): readonly ModelInfo[] { return this.#agent.models.list() }
@@ -288,6 +297,7 @@ export class App {
     await this.#host.stop(STOP_PLUGINS_MS)
     this.#memory.dispose()
     this.#listeners.clear()
+    this.#forgetErrors()
     this.#release?.()
   }
 

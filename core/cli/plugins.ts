@@ -10,7 +10,8 @@ import type { Io } from './io.js'
 import { counted, elapsed, oneLine, table, type Paint } from './terminal.js'
 
 const TONES = { active: 'green', waiting: 'yellow', failed: 'red', disabled: 'dim', quarantined: 'red' } as const
-const stateOf = (plugin: PluginInfo, paint: Paint) => paint(TONES[plugin.state], plugin.state)
+/** One that runs although its file is gone or broken runs as it was before. */
+const stateOf = (plugin: PluginInfo, paint: Paint) => plugin.state === 'active' && plugin.lastError !== undefined ? paint('yellow', 'active, as before') : paint(TONES[plugin.state], plugin.state)
 
 export const list = (io: Io): Promise<number> => withClient(io, {}, async client => {
   const all = await client.plugins(), { held } = await client.status()
@@ -43,13 +44,16 @@ export const info = (io: Io, id: string): Promise<number> => withClient(io, {}, 
     ...(plugin.waiting?.length ? [['waits for', plugin.waiting.join(', ')] as [string, string]] : []),
     ...(plugin.lastError === undefined ? [] : [['last error', plugin.lastError] as [string, string]]),
     ['module', plugin.name], ['from', plugin.from], ['version', `${plugin.version} (${counted(plugin.reloads, 'reload')}${plugin.lastReloadMs === undefined ? '' : `, the last in ${elapsed(plugin.lastReloadMs)}`})`],
+    ...(plugin.inject ? [['injects', plugin.inject.join(', ')] as [string, string]] : []), ...(plugin.provides ? [['provides', plugin.provides.join(', ')] as [string, string]] : []),
+    ...(plugin.timers ? [['timers', String(plugin.timers)] as [string, string]] : []),
     ['tools', tools.join(', ') || 'none'],
     ...(models.length ? [['models', models.join(', ')] as [string, string]] : []),
   ]
   io.say(`${io.paint('bold', plugin.id)}\n${rows.map(([name, value]) => `  ${name.padEnd(11)}${value}`).join('\n')}`)
   for (const { hook, kind, handlers } of hooks) for (const handler of handlers) {
-    io.say(`  ${'handler'.padEnd(11)}${hook} (${kind})${handler.file ? ` ${handler.file}:${handler.line}` : ''}: ${handler.calls} calls, ${handler.errors} errors, ${handler.blocks} blocks, ${handler.timeouts} timeouts, p95 ${elapsed(handler.p95)}`)
+    io.say(`  ${'handler'.padEnd(11)}${hook} (${kind})${handler.file ? ` ${handler.file}:${handler.line}` : ''}: ${counted(handler.calls, 'call')}, ${counted(handler.errors, 'error')}, ${counted(handler.blocks, 'block')}, ${counted(handler.timeouts, 'timeout')}, p95 ${elapsed(handler.p95)}`)
   }
+  for (const { ts, level, message, times } of plugin.errors ?? []) io.say(`  ${io.paint(level === 'error' ? 'red' : 'yellow', level.padEnd(11))}${ts.slice(11, 19)} ${oneLine(message, 400)}${times > 1 ? ` (${times} times)` : ''}`)
   return 0
 })
 

@@ -54,7 +54,7 @@ function fromPackage(row: Row, name: string, folder: string, files: Files, looke
   }
 }
 function notFound(row: Row, looked: readonly string[], name?: string): HarnessError {
-  const paths = [...new Set(looked.map(path => path.replace(/(\/index)?\.m?[jt]s$/, '')))].map(path => `${path}{${ENDINGS.join(',')}}`)
+  const paths = [...new Set(looked.map(path => path.replace(/(\/index)?\.[mc]?[jt]s$/, '')))].map(path => `${path}{${ENDINGS.join(',')}}`)
   const places = [...paths, ...(name === undefined ? [] : [`the package "${name}" in node_modules`])]
   return new HarnessError('module_not_found', `plugin "${row.id}" was not found; looked for ${places.join(', ')}`, { place: row.at })
 }

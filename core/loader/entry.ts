@@ -3,6 +3,7 @@
  * Types only. The config makes `EntrySpec`s, the module graph implements `Importer`, the host (host.ts) needs no more of either.
  */
 import type { HarnessError, Place } from '../errors.js'
+import type { RecentError } from '../kernel/recent-errors.js'
 import type { Texts } from './files.js'
 
 /** One item under `plugins:`, resolved: what should be. */
@@ -46,6 +47,13 @@ export interface PluginInfo {
   readonly lastReloadMs?: number | undefined
   /** The last thing that went wrong, also when the old version goes on. Gone with the next success. */
   readonly lastError?: string | undefined
+  /** Services that it wants, and those that it offers. */
+  readonly inject?: readonly string[] | undefined
+  readonly provides?: readonly string[] | undefined
+  /** Timers of its ctx that run. */
+  readonly timers?: number | undefined
+  /** What the log last said of it: warnings and errors, oldest first. */
+  readonly errors?: readonly RecentError[] | undefined
 }
 
 /** Modules that were built and evaluated beside the ones in use. */

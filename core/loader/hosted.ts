@@ -53,13 +53,16 @@ export class Hosted {
     this.lastError = undefined
   }
   info(): PluginInfo {
-    const { handlers, tools } = this.generation?.counts() ?? { handlers: 0, tools: 0 }
+    const { handlers, tools, timers } = this.generation?.counts() ?? { handlers: 0, tools: 0, timers: 0 }
     return {
       id: this.id, name: this.spec.name, from: this.spec.from, state: this.state, handlers, tools, version: this.version, reloads: this.reloads,
       ...this.reason !== undefined && { reason: this.reason },
       ...this.waiting.length > 0 && { waiting: this.waiting },
       ...this.lastReloadMs !== undefined && { lastReloadMs: this.lastReloadMs },
       ...this.lastError !== undefined && { lastError: this.lastError },
+      ...(this.module?.inject?.length ?? 0) > 0 && { inject: this.module!.inject },
+      ...this.provides.length > 0 && { provides: this.provides },
+      ...timers > 0 && { timers },
     }
   }
 }

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { VERSION } from '../../core/version.js'
-import { place } from '../support/hx.js'
+import { place, until } from '../support/hx.js'
 
 const GUARD = `import { block, type Context } from 'harnessx'
 export const name = 'guard'
@@ -164,6 +164,46 @@ describe('hx init', () => {
     expect(again.code).toBe(2)
     expect(readFileSync(join(folder, 'harness.config.yaml'), 'utf8')).toBe(text)
   })
+})
+
+describe('hx init, and what it makes', () => {
+  it('gives editors types, keeps secrets out of git, and leaves lines that are there as they are', async () => {
+    const { hx, folder } = place({ '.gitignore': 'dist\n.env' })
+    const { stdout } = await hx(['init'])
+    expect(stdout).toContain('hx plugins new my-plugin')
+    expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toBe('dist\n.env\nnode_modules/\n')
+    expect(JSON.parse(readFileSync(join(folder, 'plugins/tsconfig.json'), 'utf8'))).toMatchObject({ compilerOptions: { strict: true } })
+    expect(JSON.parse(readFileSync(join(folder, 'node_modules/harnessx/package.json'), 'utf8'))).toMatchObject({ name: 'harnessx' })
+  })
+})
+
+describe('a plugin that breaks while a daemon runs it', () => {
+  it('is called active as before by hx plugins, and hx plugins info says what happened and where, also once its file is gone', async () => {
+    const { hx, start, write, folder } = place({ 'harness.config.yaml': 'plugins: [guard, tool-fs, model-offline]\n', 'a.txt': 'x', 'plugins/guard.ts': `import type { Context } from 'harnessx'
+export const name = 'guard'
+export const inject = ['agents']
+export function apply(ctx: Context) {
+  ctx.setInterval(() => {}, 60_000)
+  ctx.on('agent/tool-end', () => {
+    throw new Error('it breaks')
+  })
+}
+` })
+    const daemon = start(['start', '--foreground', '--trust'])
+    await until(() => daemon.output().stderr.includes('listens on'))
+    await hx(['agent', '--offline', 'Read a.txt'])
+    const before = await hx(['plugins', 'info', 'guard'])
+    expect(before.stdout).toContain('injects    agents')
+    expect(before.stdout).toContain('timers     1')
+    expect(before.stdout).toContain(`it breaks (${join(folder, 'plugins/guard.ts')}:7:11)`)
+    write('plugins/guard.ts', 'export const name = (')
+    await until(async () => (await hx(['plugins'])).stdout.includes('active, as before'), 50)
+    rmSync(join(folder, 'plugins/guard.ts'))
+    await until(async () => (await hx(['plugins', 'info', 'guard'])).stdout.includes('does not exist'), 50)
+    expect((await hx(['plugins'])).stdout).toMatch(/guard +active, as before/)
+    daemon.child.kill('SIGTERM')
+    await daemon.ended
+  }, 60_000)
 })
 
 describe('hx sessions', () => {
