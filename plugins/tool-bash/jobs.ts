@@ -14,28 +14,39 @@ const UNLOAD_GRACE_MS = 800
 export class Jobs {
   readonly #mark: string
   readonly #jobs = new Map<Job, string>()
+  /** Shells that are not there yet: whoever stops waits for them, else they would begin when nobody looks any more. */
+  readonly #starting = new Set<Promise<unknown>>()
   #started = 0
+  #stopped = false
   private constructor(mark: string) { this.#mark = mark }
 
   static async open(): Promise<Jobs> { return new Jobs(`${await ownMark()}-${randomBytes(4).toString('hex')}`) }
 
   async start(session: string, command: Omit<Command, 'mark'>, output: Output): Promise<Job> {
+    if (this.#stopped) throw new Error('no command is started any more: the plugin is being unloaded')
     const mark = `${this.#markOf(session)}${++this.#started}.`
-    const job = await Job.start({ ...command, env: { ...command.env, [MARK]: mark }, mark }, output)
-    this.#jobs.set(job, session)
-    void job.over.then(() => { this.#jobs.delete(job) })
-    return job
+    const starting = Job.start({ ...command, env: { ...command.env, [MARK]: mark }, mark }, output).then(job => {
+      this.#jobs.set(job, session)
+      void job.over.then(() => { this.#jobs.delete(job) })
+      return job
+    })
+    this.#starting.add(starting)
+    try { return await starting } finally { this.#starting.delete(starting) }
   }
   /** Commands of a session whose shell still runs. */
   running(session: string): readonly Job[] { return [...this.#jobs].filter(([job, owner]) => owner === session && !job.hasExited).map(([job]) => job) }
 
-  stopSession(session: string): Promise<void> {
+  async stopSession(session: string): Promise<void> {
+    await this.#begun()
     return this.#stop(this.#markOf(session), [...this.#jobs].filter(([, owner]) => owner === session).map(([job]) => job))
   }
   async stopAll(): Promise<void> {
+    this.#stopped = true
+    await this.#begun()
     if (this.#started > 0) await this.#stop(this.#mark, [...this.#jobs.keys()])
   }
 
+  async #begun(): Promise<void> { await Promise.allSettled(this.#starting) }
   #markOf(session: string): string { return `${this.#mark}.${session}.` }
   /** By the mark too, at the same time: that ends those that are no job any more, and shortens the grace of one that is being stopped already. */
   async #stop(mark: string, jobs: readonly Job[]): Promise<void> {
