@@ -52,7 +52,11 @@ export async function manySessions({ sessions, side = 4, everyMs = 50, looks = 4
   const failed: string[] = [], wrong: string[] = [], points: SessionFigures['looks'][number][] = []
   const running = await startApp({
     files: { 'plugins/judge.ts': judge(0), 'plugins/worker.ts': WORKER }, config: 'plugins: [judge, worker]\n',
-    script: ({ messages }) => messages.some(({ role }) => role === 'tool') ? 'done' : { calls: [{ name: 'work', arguments: { key: messages.flatMap(({ content }) => content).map(part => 'text' in part ? part.text : '').join('') } }] },
+    script: async ({ messages }) => {
+      await sleep(1)                                        // as a model does: the loop of the process turns, and files are seen
+      const asked = messages.findLast(({ role }) => role === 'user')?.content.map(part => 'text' in part ? part.text : '').join('') ?? ''
+      return messages.some(({ role }) => role === 'tool') ? 'done' : { calls: [{ name: 'work', arguments: { key: asked } }] }
+    },
   })
   const counted = async () => { await sleep(500); await heapKB(); return { ...counts(running), descriptors: readdirSync('/proc/self/fd').length } }
   const saver = setInterval(() => { running.write('plugins/judge.ts', judge(++version)) }, everyMs)
