@@ -6,6 +6,7 @@ const SOAKS: Readonly<Record<string, () => Promise<{ readonly soak: Soak }>>> = 
   saves: () => import('./saves.js'),
   reloads: () => import('./reloads.js'),
   sessions: () => import('./sessions.js'),
+  swaps: () => import('./swaps.js'),
   kills: () => import('./kills.js'),
   rivals: () => import('./rivals.js'),
   load: () => import('./load.js'),
