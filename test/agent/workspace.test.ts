@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Workspace, type WorkspaceOptions } from '../../core/agent/workspace.js'
 import type { SessionView } from '../../core/agent/vocabulary.js'
-import { compile, start } from '../support/process.js'
+import { start } from '../support/process.js'
 
 let base: string, root: string, outside: string, session: SessionView
 beforeEach(() => {
@@ -267,7 +268,7 @@ describe('writeFile', () => {
 })
 
 it('lets nothing out while somebody swaps a folder for a link', async () => {
-  const program = await compile('swapper')
+  const program = fileURLToPath(new URL('../support/processes/swapper.mjs', import.meta.url))
   mkdirSync(join(outside, 'inner'))
   writeFileSync(join(outside, 'inner', 'secret.txt'), 'SECRET')
   const swapper = start(process.execPath, [program, join(root, 'sub'), outside])

@@ -2,9 +2,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Workspace } from '../../core/agent/workspace.js'
 import type { SessionView } from '../../core/agent/vocabulary.js'
-import { compile, start } from '../support/process.js'
+import { start } from '../support/process.js'
 import type { Soak } from './soak.js'
 
 const FOR_MS = 5000
@@ -16,7 +17,7 @@ export const soak: Soak = async ({ say, check }) => {
   writeFileSync(join(outside, 'inner', 'secret.txt'), 'SECRET')
   const before = readdirSync(outside, { recursive: true }).sort().join()
   const session: SessionView = { id: 's', cwd: root, depth: 0, messages: [] }, workspace = new Workspace({ protectedPaths: () => [], home: join(base, 'home') })
-  const swapper = start(process.execPath, [await compile('swapper'), join(root, 'sub'), outside])
+  const swapper = start(process.execPath, [fileURLToPath(new URL('../../test/support/processes/swapper.mjs', import.meta.url)), join(root, 'sub'), outside])
   await swapper.line()
   const seen = { reads: 0, writes: 0, refused: 0, escapes: 0 }
   for (let i = 0, end = performance.now() + FOR_MS; performance.now() < end; i++) {
