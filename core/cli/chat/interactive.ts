@@ -226,7 +226,8 @@ export class Interactive {
     else if (key.name === 'tab') this.#complete()
     else if (key.name === 'escape' && this.#draft.text !== '') this.#draft = { ...this.#draft }
     else this.#edit(key)
-    this.#soon()
+    if (key.ctrl) this.#draw()                                // what stops something is seen at once
+    else this.#soon()
   }
   #edit(key: Key): void {
     const next = edit(this.#draft, key)
