@@ -373,7 +373,7 @@ export class App {
     const { log } = this.#options
     this.#watcher = new Watcher({
       files: () => this.#followed(),
-      text: file => this.#config.texts.get(file) ?? this.#importer.text(file),
+      text: file => this.#config.texts.get(file) ?? (this.#host.isUntaken(file) ? undefined : this.#importer.text(file)),
       whole: (file, text) => this.#isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
       settleMs: (file, text) => this.#isConfig(file) && this.#lacksRows(file, text) ? CONFIG_SETTLE_MS : 0,
       changed: async (files, texts) => {

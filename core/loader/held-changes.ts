@@ -49,7 +49,7 @@ export class HeldChanges implements TextSource {
       if (after !== before && this.#port.suspects(() => changedAt(file, true))) this.#hold(file, { before, after, since: new Date().toISOString() })
       else {
         this.#drop(file)
-        return after !== this.#port.inUse(file)
+        return !held || after !== this.#port.inUse(file)       // put back what was held: nothing to load; one that was not may go back to what runs, after a load that failed
       }
       return false
     })

@@ -106,6 +106,8 @@ export class PluginHost {
   list(): PluginInfo[] { return this.#roster.inOrder().map(entry => entry.info()) }
   /** Every file that entries are made of or were to be made of: what a watcher follows. */
   files(): Set<string> { return new Set(this.#roster.inOrder().filter(({ spec }) => spec.enabled).flatMap(({ spec, files, tried }) => [spec.from, ...files, ...tried])) }
+  /** Has a version of this file failed to load, so that its going back to what runs is a change too? */
+  isUntaken(file: string): boolean { return this.#roster.inOrder().some(({ untaken }) => untaken.has(file)) }
   /** The disposer ends the subscription. */
   on<K extends keyof HostEvents>(event: K, handle: (event: HostEvents[K]) => void): () => void { return this.#roster.on(event, handle) }
 

@@ -177,9 +177,7 @@ describe('hx init, and what it makes', () => {
   })
 })
 
-describe('a plugin that breaks while a daemon runs it', () => {
-  it('is called active as before by hx plugins, and hx plugins info says what happened and where, also once its file is gone', async () => {
-    const { hx, start, write, folder } = place({ 'harness.config.yaml': 'plugins: [guard, tool-fs, model-offline]\n', 'a.txt': 'x', 'plugins/guard.ts': `import type { Context } from 'harnessx'
+const GOOD = `import type { Context } from 'harnessx'
 export const name = 'guard'
 export const inject = ['agents']
 export function apply(ctx: Context) {
@@ -188,7 +186,10 @@ export function apply(ctx: Context) {
     throw new Error('it breaks')
   })
 }
-` })
+`
+describe('a plugin that breaks while a daemon runs it', () => {
+  it('is called active as before by hx plugins, and hx plugins info says what happened and where, also once its file is gone', async () => {
+    const { hx, start, write, folder } = place({ 'harness.config.yaml': 'plugins: [guard, tool-fs, model-offline]\n', 'a.txt': 'x', 'plugins/guard.ts': GOOD })
     const daemon = start(['start', '--foreground', '--trust'])
     await until(() => daemon.output().stderr.includes('listens on'))
     await hx(['agent', '--offline', 'Read a.txt'])
@@ -198,6 +199,8 @@ export function apply(ctx: Context) {
     expect(before.stdout).toContain(`it breaks (${join(folder, 'plugins/guard.ts')}:7:11)`)
     write('plugins/guard.ts', 'export const name = (')
     await until(async () => (await hx(['plugins'])).stdout.includes('active, as before'), 50)
+    write('plugins/guard.ts', GOOD)
+    await until(async () => !(await hx(['plugins'])).stdout.includes('active, as before'), 50)        // back to the very text that runs is a fix too
     rmSync(join(folder, 'plugins/guard.ts'))
     await until(async () => (await hx(['plugins', 'info', 'guard'])).stdout.includes('does not exist'), 50)
     expect((await hx(['plugins'])).stdout).toMatch(/guard +active, as before/)
