@@ -86,6 +86,7 @@ describe('a change that a tool makes to what runs', () => {
   it('that stands where nobody looked yet is not loaded with the next edit either', async () => {
     const { at, bash, write, held, active } = await host()
     await bash(`printf 'export const name = "tool-fs"\\nexport const apply = () => { globalThis.hxGuard = "shadow" }\\n' > plugins/tool-fs.ts`)
+    await sleep(60)                                          // the clock of files ticks
     write(CONFIG_NAME, `${CONFIG}  - stats\n`)
     await until(() => active().includes('stats'))
     expect(says()).toBe('h:one')
