@@ -12,6 +12,9 @@ import { busy, checkName, closed, missing, taken } from './session-id.js'
 import { encode, headerBody, newestFirst, summarize } from './session-record.js'
 import { closing } from './session-repair.js'
 
+/** Closed sessions are kept up to so many, the last ones; a daemon would keep those of months. */
+const MAX_CLOSED = 256
+
 interface Kept { readonly events: SessionEvent[]; writer: MemoryWriter | undefined }
 
 export class MemorySessionStore implements SessionStore {
@@ -26,14 +29,14 @@ export class MemorySessionStore implements SessionStore {
     if (this.#sessions.has(header.id)) throw taken(header.id)
     const session: Kept = { events: [], writer: undefined }
     this.#sessions.set(header.id, session)
-    const writer = new MemoryWriter(header.id, session, this.#now)
+    const writer = new MemoryWriter(header.id, session, this.#now, () => { this.#closed(header.id, session) })
     writer.append(headerBody(header))
     return writer
   }
   async open(id: string): Promise<SessionWriter> {
     const session = this.#get(id)
     if (session.writer) throw busy(id)
-    const writer = new MemoryWriter(id, session, this.#now)
+    const writer = new MemoryWriter(id, session, this.#now, () => { this.#closed(id, session) })
     for (const body of closing(session.events)) writer.append(body)
     return writer
   }
@@ -55,6 +58,16 @@ export class MemorySessionStore implements SessionStore {
   }
   dispose(): void { rmSync(this.#outputs, { recursive: true, force: true }) }
 
+  /** The last closed stands last. */
+  #closed(id: string, session: Kept): void {
+    this.#sessions.delete(id)
+    this.#sessions.set(id, session)
+    const closed = [...this.#sessions].filter(([, { writer }]) => !writer)
+    for (const [oldest] of closed.slice(0, -MAX_CLOSED)) {
+      this.#sessions.delete(oldest)
+      rmSync(this.outputPath(oldest), { recursive: true, force: true })
+    }
+  }
   #get(id: string): Kept {
     const session = this.#sessions.get(id)
     if (!session) throw missing(id)
@@ -66,7 +79,9 @@ class MemoryWriter implements SessionWriter {
   readonly id: string
   readonly #session: Kept
   readonly #now: () => Date
-  constructor(id: string, session: Kept, now: () => Date) {
+  readonly #ended: () => void
+  constructor(id: string, session: Kept, now: () => Date, ended: () => void) {
+    this.#ended = ended
     this.id = id
     this.#session = session
     this.#now = now
@@ -81,6 +96,8 @@ class MemoryWriter implements SessionWriter {
   }
   async commit(): Promise<void> {}
   async close(): Promise<void> {
-    if (this.#session.writer === this) this.#session.writer = undefined
+    if (this.#session.writer !== this) return
+    this.#session.writer = undefined
+    this.#ended()
   }
 }
