@@ -17,7 +17,7 @@ import { Workspace } from './agent/workspace.js'
 import * as api from './api.js'
 import { at, HarnessError, messageOf, type Place } from './errors.js'
 import type { Dispatcher, HookInfo } from './kernel/dispatch.js'
-import { containEscapes } from './kernel/escapes.js'
+import { containEscapes, type Containment } from './kernel/escapes.js'
 import { Kernel } from './kernel/kernel.js'
 import { Quarantine, type Version } from './kernel/quarantine.js'
 import type { Level, Log } from './kernel/log.js'
@@ -130,7 +130,7 @@ export class App {
   #config: ConfigInForce
   #rejected: string | undefined
   #watcher: Watcher | undefined
-  #release: (() => void) | undefined
+  #contained: Containment | undefined
   #reading: Promise<unknown> = Promise.resolve()
   #stopping: Promise<void> | undefined
 
@@ -181,7 +181,7 @@ export class App {
     this.#host.on('unloaded', ({ id, reason }) => { if (!this.#stopping) this.#options.log.write('info', `plugin "${id}" unloaded: ${reason}`, undefined, id) })
     this.#host.on('settled', () => { this.#kernel.hooks.unmatchedTools(this.#agent.tools.names()) })
     this.#tellNotes()
-    if (this.#options.fatal) this.#release = this.#contain(this.#options.fatal)
+    if (this.#options.fatal) this.#contained = this.#contain(this.#options.fatal)
     this.#options.begins?.(this)
     await this.#host.reconcile(this.#config.entries)
     if (!this.#options.watch) return
@@ -218,11 +218,17 @@ export class App {
   get logLevel(): Level { return this.#config.config.log.level }
   plugins(): readonly PluginInfo[] {
     return this.#host.list().map(plugin => {
-      const errors = this.#errors.of(plugin.id)
-      return errors.length > 0 ? { ...plugin, errors } : plugin
+      const errors = this.#errors.of(plugin.id), strikes = this.#contained?.strikes(plugin.id) ?? 0
+      return { ...plugin, ...(errors.length > 0 && { errors }), ...(strikes > 0 && { strikes }) }
     })
   }
-  hooks(): readonly HookInfo[] { return this.#kernel.hooks.list() }
+  hooks(): readonly HookInfo[] {
+    const places = new Map(this.#config.entries.map(({ id, at }) => [id, at]))
+    return this.#kernel.hooks.list().map(hook => ({ ...hook, handlers: hook.handlers.map(handler => {
+      const place = places.get(handler.plugin)
+      return place ? { ...handler, entry: { file: place.file, ...(place.line !== undefined && { line: place.line }) } } : handler
+    }) }))
+  }
   tools(): readonly ToolInfo[] { return this.#agent.tools.list() }
   models(): readonly ModelInfo[] { return this.#agent.models.list() }
   commands(): ReturnType<CommandsService['list']> { return this.#agent.commands.list() }
@@ -298,10 +304,10 @@ export class App {
     this.#memory.dispose()
     this.#listeners.clear()
     this.#forgetErrors()
-    this.#release?.()
+    this.#contained?.release()
   }
 
-  #contain(fatal: (error: unknown) => void): () => void {
+  #contain(fatal: (error: unknown) => void): Containment {
     return containEscapes({
       log: this.#options.log, fatal,
       ownerOf: stack => this.#host.list().find(({ from }) => stack.includes(from))?.id,

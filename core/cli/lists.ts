@@ -1,5 +1,7 @@
 /** `hx hooks`, `hx tools`, `hx models`: what is registered, by whom, in order. */
 import { basename } from 'node:path'
+import { at } from '../errors.js'
+import type { HandlerInfo } from '../kernel/dispatch.js'
 import type { Io } from './io.js'
 import { withClient } from './connect.js'
 import { elapsed, oneLine, table } from './terminal.js'
@@ -8,13 +10,22 @@ export const hooks = (io: Io): Promise<number> => withClient(io, {}, async clien
   const list = await client.hooks()
   if (io.json) { io.line({ hooks: list }); return 0 }
   const rows = list.flatMap(({ hook, kind, handlers }) => handlers.map((handler, i) => [
-    i === 0 ? hook : '', i === 0 ? kind : '', `${handler.plugin}${handler.prepend ? ' (first)' : ''}`, handler.file ? `${basename(handler.file)}:${handler.line}` : '',
+    i === 0 ? hook : '', i === 0 ? kind : '', String(i + 1), handler.plugin, because(handler), handler.file ? `${basename(handler.file)}:${handler.line}` : '',
     String(handler.calls), String(handler.errors), String(handler.blocks), String(handler.timeouts), elapsed(handler.p50), elapsed(handler.p95),
   ]))
-  const head = ['HOOK', 'KIND', 'PLUGIN', 'WHERE', 'CALLS', 'ERRORS', 'BLOCKS', 'TIMEOUTS', 'P50', 'P95']
-  io.say(rows.length ? table([head, ...rows], io.paint) : 'no handlers: no active plugin hangs on a hook; see "hx plugins"')
+  const head = ['HOOK', 'KIND', '', 'PLUGIN', 'BECAUSE', 'WHERE', 'CALLS', 'ERRORS', 'BLOCKS', 'TIMEOUTS', 'P50', 'P95']
+  if (rows.length === 0) { io.say('no handlers: no active plugin hangs on a hook; see "hx plugins"'); return 0 }
+  io.say(table([head, ...rows], io.paint))
+  io.say(io.paint('dim', ORDER))
   return 0
 })
+
+const ORDER = 'order: core, then handlers with prepend, then the others; each by the row of its plugin in the config, then as the plugin registered them (#). The first stands outermost.'
+/** What puts a handler where it is. */
+function because({ prepend, row, entry, nth }: HandlerInfo): string {
+  const place = row === undefined ? 'core' : `row ${row}${entry === undefined ? '' : `, ${at({ file: basename(entry.file), line: entry.line })}`}, #${nth}`
+  return prepend ? `prepend, ${place}` : place
+}
 
 export const tools = (io: Io): Promise<number> => withClient(io, {}, async client => {
   const list = await client.tools()

@@ -140,7 +140,7 @@ does(addCommand(plugins, 'add <package>', 'install a plugin (a package, a folder
   .option('--id <id>', 'the id of its row').option('-y, --yes', 'don\'t ask'), async () => (await import('./packages.js')).add)
 does(addCommand(plugins, 'remove <id>', 'take its row out').option('--purge', 'and uninstall its package, and delete its data'), async () => (await import('./packages.js')).remove)
 does(addCommand(plugins, 'update [id]', 'the newest version of its package; without an id, of all'), async () => (await import('./packages.js')).update)
-does(addCommand(plugins, 'info <id>', 'one plugin: state, what it registered, what it waits for'), async () => (await import('./plugins.js')).info)
+does(addCommand(plugins, 'info <id>', 'one plugin: state, what it registered, what it waits for'), async () => (await import('./plugin-info.js')).info)
 
 does(addCommand(program, 'hooks', 'hooks and their handlers, in order, with figures'), async () => (await import('./lists.js')).hooks)
 does(addCommand(program, 'tools', 'tools that the model is offered'), async () => (await import('./lists.js')).tools)

@@ -39,7 +39,8 @@ export function wants(path: string): Wants {
   const all = (pattern: RegExp) => [...new Set(texts.flatMap(text => [...text.matchAll(pattern)].map(match => match[1]!)))].sort()
   const lists = (name: string) => [...new Set(all(new RegExp(`\\b${name}\\s*(?::[^=]+)?=\\s*\\[([^\\]]*)\\]`, 'g')).flatMap(list => [...list.matchAll(/['"]([^'"]+)['"]/g)].map(match => match[1]!)))].sort()
   return {
-    hooks: all(/\.on\(\s*['"`]([\w-]+\/[\w-]+)['"`]/g), inject: lists('inject'), provides: lists('provides'),
+    hooks: all(/\.on\(\s*['"`]([\w-]+\/[\w-]+)['"`]/g), inject: lists('inject'),
+    provides: [...new Set([...lists('provides'), ...all(/\.provide\(\s*['"`]([\w-]+)['"`]/g)])].sort(),
     imports: all(/(?:\bfrom|\bimport|\brequire\()\s*\(?['"]([^'"./][^'"]*)['"]/g).filter(name => name !== 'harnessx'),
   }
 }

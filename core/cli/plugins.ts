@@ -1,17 +1,13 @@
 /** `hx plugins`: entries of the config, their state, and the switch that edits the file. */
-import { HarnessError, didYouMean } from '../errors.js'
+import { HarnessError } from '../errors.js'
 import { Quarantine } from '../kernel/quarantine.js'
-import type { PluginInfo } from '../loader/host.js'
 import type { Client } from './client.js'
 import { setEnabled, taken } from './edit.js'
 import { find as found, runningDaemon, withClient } from './connect.js'
 import { heldLines, HOW, shownDiff, tellReport } from './held.js'
 import type { Io } from './io.js'
-import { counted, elapsed, oneLine, table, type Paint } from './terminal.js'
-
-const TONES = { active: 'green', waiting: 'yellow', failed: 'red', disabled: 'dim', quarantined: 'red' } as const
-/** One that runs although its file is gone or broken runs as it was before. */
-const stateOf = (plugin: PluginInfo, paint: Paint) => plugin.state === 'active' && plugin.lastError !== undefined ? paint('yellow', 'active, as before') : paint(TONES[plugin.state], plugin.state)
+import { pluginOf, stateOf, TONES } from './plugin-info.js'
+import { elapsed, oneLine, table } from './terminal.js'
 
 export const list = (io: Io): Promise<number> => withClient(io, {}, async client => {
   const all = await client.plugins(), { held } = await client.status()
@@ -31,31 +27,6 @@ export const list = (io: Io): Promise<number> => withClient(io, {}, async client
 
 /** The end of a path tells more than its beginning. */
 const tail = (path: string, width: number): string => path.length > width ? `…${oneLine(path.slice(1 - width), width)}` : oneLine(path, width)
-
-export const info = (io: Io, id: string): Promise<number> => withClient(io, {}, async client => {
-  const plugin = await find(client, id)
-  const hooks = (await client.hooks()).map(hook => ({ hook: hook.hook, kind: hook.kind, handlers: hook.handlers.filter(handler => handler.plugin === id) })).filter(hook => hook.handlers.length > 0)
-  const tools = (await client.tools()).filter(tool => tool.plugin === id).map(tool => tool.name)
-  const models = (await client.models()).filter(model => model.plugin === id).map(model => model.id)
-  if (io.json) { io.line({ plugin, hooks, tools, models }); return 0 }
-  const rows: [string, string][] = [
-    ['state', stateOf(plugin, io.paint)],
-    ...(plugin.reason === undefined ? [] : [['reason', plugin.reason] as [string, string]]),
-    ...(plugin.waiting?.length ? [['waits for', plugin.waiting.join(', ')] as [string, string]] : []),
-    ...(plugin.lastError === undefined ? [] : [['last error', plugin.lastError] as [string, string]]),
-    ['module', plugin.name], ['from', plugin.from], ['version', `${plugin.version} (${counted(plugin.reloads, 'reload')}${plugin.lastReloadMs === undefined ? '' : `, the last in ${elapsed(plugin.lastReloadMs)}`})`],
-    ...(plugin.inject ? [['injects', plugin.inject.join(', ')] as [string, string]] : []), ...(plugin.provides ? [['provides', plugin.provides.join(', ')] as [string, string]] : []),
-    ...(plugin.timers ? [['timers', String(plugin.timers)] as [string, string]] : []),
-    ['tools', tools.join(', ') || 'none'],
-    ...(models.length ? [['models', models.join(', ')] as [string, string]] : []),
-  ]
-  io.say(`${io.paint('bold', plugin.id)}\n${rows.map(([name, value]) => `  ${name.padEnd(11)}${value}`).join('\n')}`)
-  for (const { hook, kind, handlers } of hooks) for (const handler of handlers) {
-    io.say(`  ${'handler'.padEnd(11)}${hook} (${kind})${handler.file ? ` ${handler.file}:${handler.line}` : ''}: ${counted(handler.calls, 'call')}, ${counted(handler.errors, 'error')}, ${counted(handler.blocks, 'block')}, ${counted(handler.timeouts, 'timeout')}, p95 ${elapsed(handler.p95)}`)
-  }
-  for (const { ts, level, message, times } of plugin.errors ?? []) io.say(`  ${io.paint(level === 'error' ? 'red' : 'yellow', level.padEnd(11))}${ts.slice(11, 19)} ${oneLine(message, 400)}${times > 1 ? ` (${times} times)` : ''}`)
-  return 0
-})
 
 export const enable = (io: Io, id: string): Promise<number> => toggle(io, id, true)
 export const disable = (io: Io, id: string): Promise<number> => toggle(io, id, false)
@@ -82,7 +53,7 @@ export async function reload(io: Io, id: string | undefined, options: { held?: b
   }
   if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so there is nothing to reload; start one with "hx start"')
   try {
-    if (id !== undefined) await find(daemon, id)
+    if (id !== undefined) await pluginOf(daemon, id)
     const report = await daemon.reload(id === undefined ? undefined : [id])
     if (io.json) io.line(report)
     else {
@@ -107,10 +78,4 @@ async function held(io: Io, client: Client, only: boolean): Promise<number> {
 function quarantineOf(io: Io): string {
   const { places, located } = found(io)
   return places.quarantineOf(located.file)
-}
-async function find(client: Client, id: string): Promise<PluginInfo> {
-  const all = await client.plugins()
-  const plugin = all.find(one => one.id === id)
-  if (plugin) return plugin
-  throw new HarnessError('unknown_id', `there is no plugin "${id}"${didYouMean(id, all.map(one => one.id))}; see "hx plugins"`)
 }

@@ -114,7 +114,8 @@ export class Dispatcher {
   list(): readonly HookInfo[] {
     const core = [...this.#rules.keys()].filter(hook => this.#handlers.look(hook).values.length > 0)
     const own = this.#handlers.slots().filter(hook => !this.#rules.has(hook)).sort()
-    return [...core, ...own].map(hook => ({ hook, kind: this.#rule(hook)?.kind ?? 'undefined', handlers: this.#handlers.look(hook).values.map(handler => handler.info()) }))
+    const nth = this.#handlers.numbers()
+    return [...core, ...own].map(hook => ({ hook, kind: this.#rule(hook)?.kind ?? 'undefined', handlers: this.#handlers.look(hook).entries.map(entry => entry.value.info(nth.get(entry)!)) }))
   }
   /** Handlers of all plugins, staged ones too. */
   get size(): number { return this.#handlers.size }

@@ -21,17 +21,22 @@ export interface EscapePort {
 /** So many escaped errors within this time, and the plugin is stopped. */
 const STRIKES = 3, WITHIN_MS = 5 * 60_000
 
-/** The disposer gives the process back as it was. */
-export function containEscapes(port: EscapePort): () => void {
+export interface Containment {
+  /** How often a plugin lately did it. */
+  strikes(plugin: string): number
+  /** Gives the process back as it was. */
+  release(): void
+}
+export function containEscapes(port: EscapePort): Containment {
   const strikes = new Map<string, readonly number[]>()
+  const recent = (plugin: string) => (strikes.get(plugin) ?? []).filter(at => performance.now() - at < WITHIN_MS)
   const caught = (error: unknown) => {
     const flat = flatten(error)
     const plugin = currentOwner()?.id ?? port.ownerOf(flat.stack ?? '')
     if (plugin === undefined) { port.fatal(error); return }
     port.log.write('error', `plugin "${plugin}" threw outside of any call: ${flat.message}${whereOf(flat.stack)}`, { error: flat }, plugin)
-    const now = performance.now(), recent = [...strikes.get(plugin) ?? [], now].filter(at => now - at < WITHIN_MS)
-    strikes.set(plugin, recent)
-    if (recent.length !== STRIKES) return                     // each one behind it comes from what goes on while it is being stopped
+    strikes.set(plugin, [...recent(plugin), performance.now()])
+    if (recent(plugin).length !== STRIKES) return                     // each one behind it comes from what goes on while it is being stopped
     port.quarantine(plugin, `it threw ${STRIKES} times outside of any call; mend what it starts by itself (a timer, a socket, a promise without await), or use ctx.setInterval and the like`)
       .catch((cause: unknown) => { port.log.error(`plugin "${plugin}" could not be stopped: ${flatten(cause).message}`) })
       .finally(() => { strikes.delete(plugin) })
@@ -39,10 +44,13 @@ export function containEscapes(port: EscapePort): () => void {
   process.on('uncaughtException', caught)
   process.on('unhandledRejection', caught)
   const undo = [keepProcess(), keepStdout()]
-  return () => {
-    process.off('uncaughtException', caught)
-    process.off('unhandledRejection', caught)
-    for (const back of undo) back()
+  return {
+    strikes: plugin => recent(plugin).length,
+    release: () => {
+      process.off('uncaughtException', caught)
+      process.off('unhandledRejection', caught)
+      for (const back of undo) back()
+    },
   }
 }
 

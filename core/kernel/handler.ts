@@ -19,7 +19,17 @@ export interface Options {
 // any: a handler's payload and `next` differ by hook; what is called with what is the dispatcher's to keep
 export type HandlerFunction = (...args: any[]) => unknown
 
-export interface HandlerInfo { readonly plugin: string; readonly file?: string | undefined; readonly line?: number | undefined; readonly calls: number; readonly errors: number; readonly blocks: number; readonly timeouts: number; readonly p50: number; readonly p95: number; readonly max: number; readonly prepend: boolean }
+/** What decides its place: `prepend`, then the row of its entry, then `nth`, its number among the handlers of its plugin. */
+export interface HandlerInfo {
+  readonly plugin: string; readonly file?: string | undefined; readonly line?: number | undefined
+  readonly calls: number; readonly errors: number; readonly blocks: number; readonly timeouts: number; readonly p50: number; readonly p95: number; readonly max: number
+  readonly prepend: boolean
+  /** 1… */
+  readonly nth: number
+  /** The row of its entry, 1… from the top, and where it stands; absent for a handler of core. */
+  readonly row?: number | undefined
+  readonly entry?: { readonly file: string; readonly line?: number | undefined } | undefined
+}
 /** `undefined`: handlers wait for a plugin to define it. */
 export interface HookInfo { readonly hook: string; readonly kind: HookKind | 'undefined'; readonly handlers: readonly HandlerInfo[] }
 
@@ -83,11 +93,11 @@ export class Handler implements Activity {
     (this.#times ??= new Float32Array(SAMPLES))[this.#timed++ % SAMPLES] = ms
     if (ms > this.#max) this.#max = ms
   }
-  info(): HandlerInfo {
+  info(nth: number): HandlerInfo {
     const sorted = this.#times?.slice(0, this.#timed).sort() ?? new Float32Array()
     const share = (part: number) => rounded(sorted[Math.floor(sorted.length * part)] ?? 0)
     const { calls, errors, blocks, timeouts } = this
-    return { plugin: this.owner.id, ...place(this.#site()), calls, errors, blocks, timeouts, p50: share(0.5), p95: share(0.95), max: rounded(this.#max), prepend: this.options.prepend ?? false }
+    return { plugin: this.owner.id, ...place(this.#site()), calls, errors, blocks, timeouts, p50: share(0.5), p95: share(0.95), max: rounded(this.#max), prepend: this.options.prepend ?? false, nth, ...(this.owner.row >= 0 && { row: this.owner.row + 1 }) }
   }
 }
 

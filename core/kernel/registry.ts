@@ -60,6 +60,15 @@ export class Registry<T> implements Member {
   entries(): readonly Entry<T>[] {
     return this.#ordered ??= this.slots().flatMap(slot => this.#shown(slot)?.entries ?? []).sort(byPlace)
   }
+  /** Of each visible entry its number among those of its plugin, in the order of registration; 1… */
+  numbers(): ReadonlyMap<Entry<T>, number> {
+    const counts = new Map<string, number>()
+    return new Map([...this.#seen.values()].flatMap(({ entries }) => entries).sort((a, b) => byPath(a.path, b.path)).map(entry => {
+      const nth = (counts.get(entry.owner.id) ?? 0) + 1
+      counts.set(entry.owner.id, nth)
+      return [entry, nth]
+    }))
+  }
   slots(): readonly string[] { return [...new Set([...this.#seen.keys(), ...this.#closed.keys()])] }
   /** Everything registered, staged ones too. */
   get size(): number {

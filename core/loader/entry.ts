@@ -24,6 +24,8 @@ export interface EntrySpec {
   readonly written?: unknown
   /** Set when no module was found: the entry fails with this, and `from` is the first place that was looked at. */
   readonly missing?: HarnessError | undefined
+  /** Where its row stands. */
+  readonly at?: Place | undefined
   /** Where a part of its config stands, for error messages. */
   place(path: readonly PropertyKey[]): Place
 }
@@ -45,6 +47,10 @@ export interface PluginInfo {
   readonly version: number
   readonly reloads: number
   readonly lastReloadMs?: number | undefined
+  /** Of the last few reloads, oldest first. */
+  readonly reloadMs?: readonly number[] | undefined
+  /** How often it lately threw outside of any call; the third time stops it. */
+  readonly strikes?: number | undefined
   /** The last thing that went wrong, also when the old version goes on. Gone with the next success. */
   readonly lastError?: string | undefined
   /** Services that it wants, and those that it offers. */

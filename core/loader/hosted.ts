@@ -4,6 +4,9 @@ import type { Generation } from '../kernel/kernel.js'
 import type { PluginModule } from '../kernel/hooks.js'
 import type { EntrySpec, EntryState, PluginInfo } from './entry.js'
 
+/** Of reloads. */
+const KEPT_TIMES = 5
+
 export class Hosted {
   /** What the file wants of it. */
   spec: EntrySpec
@@ -23,7 +26,8 @@ export class Hosted {
   data: Record<string, unknown> = {}
   version = 0
   reloads = 0
-  lastReloadMs: number | undefined
+  /** Of the last few, oldest first. */
+  reloadMs: readonly number[] = []
   lastError: string | undefined
   /** Files behind it. */
   files: readonly string[] = []
@@ -44,6 +48,12 @@ export class Hosted {
   /** Services it says it provides, or is known to. */
   get provides(): readonly string[] { return [...new Set([...this.module?.provides ?? [], ...this.generation?.provides ?? []])] }
 
+  /** A new version has taken its place. */
+  reloaded(ms: number): void {
+    this.reloads++
+    this.reloadMs = [...this.reloadMs, ms].slice(-KEPT_TIMES)
+    this.lastError = undefined
+  }
   /** As if it had never run: it is disabled. */
   reset(): void {
     this.module = undefined
@@ -58,7 +68,7 @@ export class Hosted {
       id: this.id, name: this.spec.name, from: this.spec.from, state: this.state, handlers, tools, version: this.version, reloads: this.reloads,
       ...this.reason !== undefined && { reason: this.reason },
       ...this.waiting.length > 0 && { waiting: this.waiting },
-      ...this.lastReloadMs !== undefined && { lastReloadMs: this.lastReloadMs },
+      ...this.reloadMs.length > 0 && { lastReloadMs: this.reloadMs.at(-1), reloadMs: this.reloadMs },
       ...this.lastError !== undefined && { lastError: this.lastError },
       ...(this.module?.inject?.length ?? 0) > 0 && { inject: this.module!.inject },
       ...this.provides.length > 0 && { provides: this.provides },

@@ -59,12 +59,11 @@ export class Lineup implements TransactionPort {
     for (const generation of retired) this.#fade(generation)
     for (const { id } of restarted) this.kernel.log.write('info', `plugin "${id}" was restarted with what it uses`, undefined, id)
     for (const { entry } of members) {
-      entry.reloads++
-      entry.lastReloadMs = report.elapsed()
-      entry.lastError = undefined
+      const ms = report.elapsed()
+      entry.reloaded(ms)
       report.reloaded(entry.id)
-      this.kernel.log.write('info', `plugin "${entry.id}" reloaded as version ${entry.version} in ${Math.round(entry.lastReloadMs)} ms`, undefined, entry.id)
-      this.#roster.emit('reloaded', { id: entry.id, version: entry.version, ms: entry.lastReloadMs })
+      this.kernel.log.write('info', `plugin "${entry.id}" reloaded as version ${entry.version} in ${Math.round(ms)} ms`, undefined, entry.id)
+      this.#roster.emit('reloaded', { id: entry.id, version: entry.version, ms })
     }
   }
   /** Takes an entry down, and before it whoever uses its services. */

@@ -86,8 +86,8 @@ export function checkConfig({ located, places, env, trust, extra = [], without =
 }
 
 function entrySpec(row: ConfigRow, index: number, { file, missing }: EntryFile, config: unknown): EntrySpec {
-  const { id, name, enabled, required, config: written, place } = row
-  return { id, name, from: file, config: freeze(config), written, enabled, required, row: index, place, ...(missing && { missing }) }
+  const { id, name, enabled, required, config: written, at, place } = row
+  return { id, name, from: file, config: freeze(config), written, enabled, required, row: index, at, place, ...(missing && { missing }) }
 }
 function switchedOff(rows: readonly ConfigRow[], without: readonly string[]): readonly ConfigRow[] {
   const unknown = without.find(id => !rows.some(row => row.id === id))

@@ -70,6 +70,15 @@ describe('hx plugins', () => {
     expect(plugins[2]!.reason).toContain('which no enabled plugin provides')
     expect(plugins[3]!.lastError).toContain('harnessx-plugin-gone')
   })
+  it('names who could provide a service that is waited for: a disabled entry, a file without a row', async () => {
+    const provider = (name: string) => `export const name = '${name}'\nexport function apply(ctx) { ctx.provide('${name}', {}) }\n`
+    const { hx } = place({
+      'harness.config.yaml': 'plugins: [waits, { name: store, enabled: false }]\n', 'plugins/store.ts': provider('store'), 'plugins/cache.ts': provider('cache'),
+      'plugins/waits.ts': 'export const name = "waits"\nexport const inject = ["store", "cache"]\nexport const apply = () => {}\n',
+    })
+    expect(JSON.parse((await hx(['plugins', 'info', 'waits', '--trust', '--json'])).stdout)).toMatchObject({ providers: [{ service: 'store', plugin: 'store', state: 'disabled' }, { service: 'cache', plugin: 'cache' }] })
+    expect((await hx(['plugins', 'info', 'waits', '--trust'])).stdout).toMatch(/"store" from "store", which is disabled; next: hx plugins enable store\n.*"cache" from "cache", which has no row yet: add "- cache"/)
+  })
   it('switches entries in the file and keeps its comments, order and references', async () => {
     const { hx, folder } = place({ 'harness.config.yaml': CONFIG, 'plugins/guard.ts': GUARD })
     const text = () => readFileSync(join(folder, 'harness.config.yaml'), 'utf8')
@@ -114,13 +123,26 @@ describe('hx hooks, tools, models', () => {
     expect(judges.kind).toBe('decide')
     expect(judges.handlers.map(({ plugin }) => plugin)).toEqual(['hook-log', 'permission', 'guard-secrets'])
     const { tools } = JSON.parse((await hx(['tools', '--json'])).stdout) as { tools: { name: string; plugin: string; readOnly: boolean; parameters: { type: string } }[] }
-    expect(tools.map(({ name }) => name)).toEqual(['read_file', 'write_file', 'edit_file', 'glob', 'grep', 'bash'])
+    expect(tools.map(({ name }) => name)).toEqual(['read_file', 'write_file', 'edit_file', 'glob', 'grep', 'bash', 'stop_command'])
     expect(tools.every(({ parameters }) => parameters.type === 'object')).toBe(true)
     const models = await hx(['models'])
     expect(models.stdout).toMatch(/deepseek +model-openai +no: set DEEPSEEK_API_KEY/)
     expect(models.stdout).toMatch(/offline +model-offline +yes/)
     expect((await hx(['hooks'])).stdout).toContain('permission')
     expect((await hx(['tools'])).stdout).toContain('read_file')
+  })
+  it('say why a handler stands where it does: prepend, the row of its plugin, its number among the plugin\'s own', async () => {
+    const { hx, folder } = place({
+      'harness.config.yaml': 'plugins:\n  - guard\n\n  - two\n', 'plugins/guard.ts': GUARD,
+      'plugins/two.ts': `export const name = 'two'\nexport function apply(ctx) {\n  ctx.on('agent/stop', () => {})\n  ctx.on('agent/pre-tool-use', () => {})\n  ctx.on('agent/pre-tool-use', () => {}, { prepend: true })\n}\n`,
+    })
+    const { hooks } = JSON.parse((await hx(['hooks', '--trust', '--json'])).stdout) as { hooks: { hook: string; handlers: object[] }[] }
+    const file = join(folder, 'harness.config.yaml'), of = (name: string) => hooks.find(({ hook }) => hook === name)!.handlers
+    expect(of('agent/pre-tool-use')).toMatchObject([
+      { plugin: 'two', prepend: true, nth: 3, row: 2, entry: { file, line: 4 } }, { plugin: 'guard', nth: 1, row: 1, entry: { file, line: 2 } }, { plugin: 'two', prepend: false, nth: 2, row: 2, entry: { file, line: 4 } },
+    ])
+    expect(of('agent/pre-step')[0]).not.toHaveProperty('row')
+    expect((await hx(['hooks', '--trust'])).stdout).toMatch(/pre-tool-use +decide +1 +two +prepend, row 2, harness\.config\.yaml:4, #3 [^]* 2 +guard +row 1, harness\.config\.yaml:2, #1 [^]* 3 +two +row 2, harness\.config\.yaml:4, #2 [^]*order: core, then/)
   })
   it('say so when there is nothing', async () => {
     const { hx } = place({ 'harness.config.yaml': 'plugins: []\n' })
@@ -201,6 +223,11 @@ describe('a plugin that breaks while a daemon runs it', () => {
     await until(async () => (await hx(['plugins'])).stdout.includes('active, as before'), 50)
     write('plugins/guard.ts', GOOD)
     await until(async () => !(await hx(['plugins'])).stdout.includes('active, as before'), 50)        // back to the very text that runs is a fix too
+    const says = (what: RegExp) => until(async () => what.test((await hx(['plugins', 'info', 'guard'])).stdout), 50)
+    write('plugins/guard.ts', `${GOOD}// one\n`)
+    await says(/the last in [\d.]+ ms/)
+    write('plugins/guard.ts', `${GOOD}// two\n`)
+    await says(/the last in [\d.]+ ms, [\d.]+ ms/)
     rmSync(join(folder, 'plugins/guard.ts'))
     await until(async () => (await hx(['plugins', 'info', 'guard'])).stdout.includes('does not exist'), 50)
     expect((await hx(['plugins'])).stdout).toMatch(/guard +active, as before/)

@@ -7,10 +7,10 @@ import { Log, type LogRecord } from '../../core/kernel/log.js'
 function contained() {
   const fatal: unknown[] = [], stopped: string[] = [], lines: LogRecord[] = [], log = new Log()
   log.sink(record => { lines.push(record) })
-  const release = containEscapes({ log, fatal: error => { fatal.push(error) }, ownerOf: stack => stack.includes('/plugins/known.ts') ? 'known' : undefined, quarantine: async (id, cause) => { stopped.push(`${id}: ${cause}`) } })
+  const { release, strikes } = containEscapes({ log, fatal: error => { fatal.push(error) }, ownerOf: stack => stack.includes('/plugins/known.ts') ? 'known' : undefined, quarantine: async (id, cause) => { stopped.push(`${id}: ${cause}`) } })
   onTestFinished(release)
   const threw = process.listeners('uncaughtException').at(-1)! as (error: unknown) => void
-  return { fatal, stopped, lines, release, threw }
+  return { fatal, stopped, lines, release, strikes, threw }
 }
 const owner = { id: 'mine', row: 0, generation: 1, stage: 'live' as const }
 const from = (file: string) => Object.assign(new Error('boom'), { stack: `Error: boom\n    at tick (${file}:3:7)` })
@@ -28,8 +28,9 @@ describe('an error that escaped', () => {
     expect(fatal).toEqual([expect.objectContaining({ message: 'boom' }), 'nobody either'])
   })
   it('for the third time within five minutes stops its plugin, once, and nobody else', async () => {
-    const { threw, stopped } = contained()
+    const { threw, stopped, strikes } = contained()
     for (let i = 0; i < 2; i++) threw(from('/plugins/known.ts'))
+    expect([strikes('known'), strikes('mine')]).toEqual([2, 0])
     for (let i = 0; i < 5; i++) runAs(owner, () => { threw(new Error('tick')) })
     expect(stopped).toEqual([expect.stringMatching(/^mine: it threw 3 times outside of any call; /)])
     await new Promise(done => { setImmediate(done) })
