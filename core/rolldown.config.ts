@@ -58,6 +58,7 @@ const build = defineConfig({
   resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
   output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name].cjs', cleanDir: true, minify: true, codeSplitting: { groups: GROUPS } },
   logLevel: 'warn',
+  checks: { ineffectiveDynamicImport: false },               // what one command imports late, another one may need at once
 })
 /** The thread beside the daemon has a heap of its own, and a small one: nothing but its own code is read into it. */
 const watchdog = defineConfig({
@@ -67,5 +68,6 @@ const watchdog = defineConfig({
   external: [/^node:/],
   output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', cleanDir: false, minify: true, codeSplitting: false },
   logLevel: 'warn',
+  checks: { ineffectiveDynamicImport: false },               // what one command imports late, another one may need at once
 })
 export default [build, watchdog]
