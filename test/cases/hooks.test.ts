@@ -39,7 +39,7 @@ describe('a refused call', () => {
     const names = host.tools().map(({ name }) => name)
     expect(names).toEqual(expect.arrayContaining(['bash', 'read_file', 'write_file', 'edit_file', 'glob', 'grep', 'plugin_tool']))
     const some: Record<string, object> = {
-      bash: { command: 'touch b.txt' }, read_file: { path: 'a.txt' }, write_file: { path: 'b.txt', content: 'b' }, edit_file: { path: 'a.txt', old_text: 'a', new_text: 'b' }, glob: { pattern: '*' }, grep: { pattern: 'a' },
+      bash: { command: 'touch b.txt' }, read_file: { path: 'a.txt' }, write_file: { path: 'b.txt', content: 'b' }, edit_file: { path: 'a.txt', old_text: 'a', new_text: 'b' }, glob: { pattern: '*' }, grep: { pattern: 'a' }, stop_command: { pid: 1 },
       ...Object.fromEntries(names.filter(name => name.endsWith('_background')).map(name => [name, {}])),
     }
     host.says({ calls: names.map(name => ({ name, arguments: some[name] ?? {} })) }, 'done', { calls: [{ name: 'bash', arguments: { command: 'ls' } }] }, 'done')
