@@ -102,8 +102,8 @@ export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEve
 export interface Readiness { readonly ready: boolean; readonly store: 'writable' | string; readonly config: ConfigStatus }
 /** How often the event loop is looked at; rarely, since each look wakes the process. After how long what was seen is old. */
 const LOOP_SAMPLE_MS = 100, LOOP_WINDOW_MS = 60_000
-/** A config that lacks a row which is in force may be half of one that is still being written: it has to stand still for this long. */
-const CONFIG_SETTLE_MS = 20
+/** A config that lacks its end may be half of one that is still being written: it has to stand still for this long. */
+const CONFIG_SETTLE_MS = 250
 /** How long a command of a plugin may take. */
 const COMMAND_MS = 600_000
 /** Turns and tools, then plugins: together within the ten seconds that service managers give. */
@@ -381,7 +381,7 @@ export class App {
       files: () => this.#followed(),
       text: file => this.#config.texts.get(file) ?? (this.#host.isUntaken(file) ? undefined : this.#importer.text(file)),
       whole: (file, text) => this.#isConfig(file) ? this.#isWholeConfig(file, text) : this.#importer.whole(file, text),
-      settleMs: (file, text) => this.#isConfig(file) && this.#lacksRows(file, text) ? CONFIG_SETTLE_MS : 0,
+      settleMs: (file, text) => this.#isConfig(file) && this.#lacksEnd(file, text) ? CONFIG_SETTLE_MS : 0,
       changed: async (files, texts) => {
         const admitted = this.#held.admit(files, texts)
         if (admitted.length > 0) await this.#take(admitted, admitted.length === files.length ? texts : new Map(admitted.map(file => [file, texts.get(file)])))
@@ -399,12 +399,13 @@ export class App {
     return !this.#options.located.layers.includes(file) || parseConfig(text, file).problems.length === 0
   }
 
-  #lacksRows(file: string, text: string): boolean {
+  /** Half of a file is often valid YAML, but it has no last row, or no end of its last line. */
+  #lacksEnd(file: string, text: string): boolean {
     const before = this.#config.texts.get(file)
-    if (before === undefined || !text.endsWith('\n')) return true
+    if (before === undefined || (before.endsWith('\n') && !text.endsWith('\n'))) return true
     const ids = (config: string) => parseConfig(config, file).config?.plugins.map(row => row.id) ?? []
-    const now = new Set(ids(text))
-    return ids(before).some(id => !now.has(id))
+    const last = ids(before).at(-1)
+    return last !== undefined && !ids(text).includes(last)
   }
 
   #emit(event: AppEvent): void {
