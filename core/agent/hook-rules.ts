@@ -7,6 +7,7 @@ import { show } from '../errors.js'
 import { Wrong } from '../kernel/frozen.js'
 import type { HookKind } from '../kernel/hooks.js'
 import { amend, around, judge, type Reader, type Rule, watch } from '../kernel/rules.js'
+import { changedArguments, changedResult, changedSections } from './change-summary.js'
 import { type Message, type Part, text, type ToolCall, type ToolResult, type ToolSpec } from './vocabulary.js'
 
 // ---- shapes a plugin may write. Values come in adopted: plain and frozen.
@@ -124,7 +125,7 @@ const judgeCall = { kinds: { block: reasoned, ask: reasoned, answer: (({ kind, r
 
 export const RULES = {
   'agent/user-prompt-submit': passing('accept', keepMessages, 'prompt', { start: ({ messages }) => ({ kind: 'accept', messages }), carry: carryMessages, guarded: true }),
-  'agent/system-prompt': amend({ get: ({ sections }) => sections, put: (payload, sections) => ({ ...payload, sections }), read: toSections, ofCall: false }),
+  'agent/system-prompt': amend({ get: ({ sections }) => sections, put: (payload, sections) => ({ ...payload, sections }), read: toSections, summary: changedSections, ofCall: false }),
   'agent/pre-step': passing('enter', enterStep, 'step', { start: ({ messages }) => ({ kind: 'enter', messages }), carry: carryMessages, outermost: ['compact'], guarded: true }),
   'agent/pre-request': passing('send', sendRequest, 'request', {
     start: payload => ({ kind: 'send', ...sending(payload) }),
@@ -134,10 +135,10 @@ export const RULES = {
     if (!isObject(change) || !only(change, ['model', 'options'])) throw new Wrong(`it takes {model?, options?} and nothing else, received ${show(change)}`)
     return { ...payload, ...(change.model !== undefined && { model: toModel(change.model) }), ...(change.options !== undefined && { options: mergeOptions(payload.options, change.options) }) }
   } }),
-  'agent/tool-arguments': amend({ get: ({ call }) => call.arguments, put: (payload, args) => ({ ...payload, call: { ...payload.call as ToolCall, arguments: args } }), read: own => toObject(own, 'arguments'), ofCall: true }),
+  'agent/tool-arguments': amend({ get: ({ call }) => call.arguments, put: (payload, args) => ({ ...payload, call: { ...payload.call as ToolCall, arguments: args } }), read: own => toObject(own, 'arguments'), summary: changedArguments, ofCall: true }),
   'agent/pre-tool-use': judge({ ...judgeCall, subject: 'call', guarded: true, ofCall: true }),
-  'agent/tool-use': around(toResult, { ofCall: true }),
-  'agent/post-tool-use': amend({ get: ({ result }) => result, put: (payload, result) => ({ ...payload, result }), read: toResult, context: toContext, ofCall: true }),
+  'agent/tool-use': around(toResult, { summary: changedResult, ofCall: true }),
+  'agent/post-tool-use': amend({ get: ({ result }) => result, put: (payload, result) => ({ ...payload, result }), read: toResult, context: toContext, summary: changedResult, ofCall: true }),
   'agent/stop': judge({ kinds: { continue: ({ kind, message }, _payload, _base, plugin) => ({ kind, message: toMessage(message, plugin) }), stop: bare }, start: () => ({ kind: 'stop' }), ofCall: false }),
   'agent/session-start': watch({ ofCall: false }),
   'agent/session-end': watch({ ofCall: false }),

@@ -21,8 +21,8 @@ export type SessionEventBody =
   /** A call is about to run. One without a result is never run again silently. */
   | { readonly type: 'tool-intent'; readonly turn: number; readonly step: number; readonly callId: string; readonly name: string; readonly arguments: Json; readonly originalArguments?: Json | undefined }
   | { readonly type: 'tool-result'; readonly turn: number; readonly step: number; readonly callId: string; readonly name: string; readonly kind: Outcome; readonly plugin?: string | undefined; readonly content: string; readonly isError: boolean; readonly elapsedMs: number }
-  /** What a handler decided or amended; that it failed, or that it was slow. `elapsedMs` is its own time. */
-  | { readonly type: 'decision'; readonly turn: number; readonly step: number; readonly hook: string; readonly plugin: string; readonly kind: string; readonly reason?: string | undefined; readonly callId?: string | undefined; readonly elapsedMs?: number | undefined }
+  /** What a handler decided or amended; that it stood around an act and changed what came of it; that it failed, or that it was slow. `change` says what in one line, `elapsedMs` is its own time. */
+  | { readonly type: 'decision'; readonly turn: number; readonly step: number; readonly hook: string; readonly plugin: string; readonly kind: string; readonly reason?: string | undefined; readonly change?: string | undefined; readonly callId?: string | undefined; readonly elapsedMs?: number | undefined }
   | { readonly type: 'approval'; readonly turn: number; readonly step: number; readonly callId: string; readonly name: string; readonly reason: string; readonly answer: 'once' | 'session' | 'always' | 'denied'; readonly by: 'user' | 'nobody' | 'timeout' | 'mode' | 'abort'; readonly note?: string | undefined }
   /** All messages up to and including seq `through` are replaced by `messages` in later requests. */
   | { readonly type: 'compaction'; readonly turn: number; readonly step: number; readonly through: number; readonly messages: readonly Message[]; readonly source: Source }

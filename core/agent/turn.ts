@@ -151,8 +151,8 @@ export class Turn {
   commit(): Promise<void> { return this.session.commit() }
   /** Logs what handlers decided. */
   record(hook: string, trace: readonly Trace[], callId?: string): void {
-    for (const { plugin, kind, reason, ms } of trace) {
-      this.log({ type: 'decision', ...this.at, hook, plugin, kind, ...(reason !== undefined && { reason }), ...(callId !== undefined && { callId }), ...(ms !== undefined && { elapsedMs: Math.round(ms * 10) / 10 }) })
+    for (const { plugin, kind, reason, change, ms } of trace) {
+      this.log({ type: 'decision', ...this.at, hook, plugin, kind, ...(reason !== undefined && { reason }), ...(change !== undefined && { change }), ...(callId !== undefined && { callId }), ...(ms !== undefined && { elapsedMs: Math.round(ms * 10) / 10 }) })
     }
   }
 
@@ -164,8 +164,9 @@ export class Turn {
   }
   /** A dispatch whose decisions are logged. */
   async ask<K extends HookName>(hook: K, more: More<K>, how?: How<K>): Promise<Verdict<HookOf<K>['next']>> {
-    const verdict = await this.dispatch(hook, more, how)
-    this.record(hook, verdict.trace, (more as { call?: { id: string } }).call?.id)
+    const record = (trace: readonly Trace[]) => { this.record(hook, trace, (more as { call?: { id: string } }).call?.id) }
+    const verdict = await this.dispatch(hook, more, { ...how, failed: record })
+    record(verdict.trace)
     return verdict
   }
   /** Tells watchers. */

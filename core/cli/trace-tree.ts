@@ -5,8 +5,8 @@
 import type { EventOf, SessionEvent } from '../agent/session-events.js'
 import { textOf, type Json, type Outcome, type Stats, type Usage } from '../agent/vocabulary.js'
 
-/** A handler's part: what it decided, that it failed, or that it was slow. */
-export interface Decided { readonly hook: string; readonly plugin: string; readonly kind: string; readonly reason?: string | undefined; readonly ms?: number | undefined }
+/** A handler's part: what it decided or changed, that it failed, or that it was slow. */
+export interface Decided { readonly hook: string; readonly plugin: string; readonly kind: string; readonly reason?: string | undefined; readonly change?: string | undefined; readonly ms?: number | undefined }
 export type Node =
   | ({ readonly type: 'decision' } & Decided)
   | { readonly type: 'message'; readonly from: string; readonly text: string }
@@ -83,8 +83,8 @@ function add({ nodes }: Step, event: SessionEvent, next: SessionEvent | undefine
       return
     }
     case 'decision': {
-      const { hook, plugin, kind, reason, elapsedMs } = event
-      const decided = { hook, plugin, kind, ...(reason !== undefined && { reason }), ...(elapsedMs !== undefined && { ms: elapsedMs }) }
+      const { hook, plugin, kind, reason, change, elapsedMs } = event
+      const decided = { hook, plugin, kind, ...(reason !== undefined && { reason }), ...(change !== undefined && { change }), ...(elapsedMs !== undefined && { ms: elapsedMs }) }
       const of = event.callId === undefined ? undefined : nodes.find(node => node.type === 'call' && node.id === event.callId)
       if (of?.type === 'call') of.decisions.push(decided)
       else nodes.push({ type: 'decision', ...decided })

@@ -61,7 +61,7 @@ function lineOf(node: Node, paint: Paint): Line | undefined {
 }
 function decided(one: Decided, paint: Paint): string {
   const tone = isFailure(one) ? 'red' : isSlow(one) || one.kind === 'slow' ? 'yellow' : one.kind === 'block' || one.kind === 'reject' || one.kind === 'ask' ? 'magenta' : 'dim'
-  return `${one.hook}  ${one.plugin} ${paint(tone, one.kind)}${one.reason === undefined ? '' : `: ${oneLine(one.reason, 140)}`}${one.ms === undefined ? '' : paint(tone === 'dim' ? 'dim' : tone, `  ${elapsed(one.ms)}`)}`
+  return `${one.hook}  ${one.plugin} ${paint(tone, one.kind)}${one.reason === undefined ? '' : `: ${oneLine(one.reason, 140)}`}${one.change === undefined ? '' : `: ${oneLine(one.change, 140)}`}${one.ms === undefined ? '' : paint(tone === 'dim' ? 'dim' : tone, `  ${elapsed(one.ms)}`)}`
 }
 
 /** What a person should look at, once more at the end. */

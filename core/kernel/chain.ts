@@ -3,6 +3,7 @@
  * Invariants: a chain works on the list its dispatch began with; handlers that don't await cost no promise; every `next()` is awaited by core if the handler doesn't;
  * `decide` never rejects, so that a `next()` nobody awaits can't become an unhandled rejection: what a dispatch throws instead stands in `run.stopped`.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { HarnessError, messageOf } from '../errors.js'
 import { enter } from './async-context.js'
 import { adopt, freeze, isFrozenWrite, Wrong } from './frozen.js'
@@ -65,14 +66,18 @@ export async function around(run: Run, asker: Asker, from: number, payload: unkn
           let own = frame.call(now, payload, change => next(run, frame, change, payload, (changed, time) => around(run, frame, later, changed, time)))
           if (isThenable(own)) own = await run.pending.settle(run, frame, own)
           frame.end()
-          slow(run, frame)
           if (frame.misuse) throw frame.misuse
           const none = own === undefined || own === null
           if (none) await frame.rest                                             // core awaits what the handler didn't, and rethrows what it swallowed
           opinion = none || own === frame.opinion?.value ? frame.opinion : rule.read(own, payload, undefined, handler.owner.id)
+          stood(run, frame, opinion)
         } catch (error) {
           frame.end()
-          if (run.stopped || frame.thrown && frame.thrown.error === error) throw error
+          if (run.stopped) throw error
+          if (frame.thrown && frame.thrown.error === error) {
+            stood(run, frame, undefined)
+            throw error
+          }
           failed(run, frame, error)
           throw error instanceof Ended || error instanceof Wrong ? new HarnessError('plugin_failed', `plugin "${handler.owner.id}" failed in "${run.hook}": ${error.why}`, { cause: error }) : error
         } finally {
@@ -173,11 +178,26 @@ function opinionOf(run: Run, frame: Frame, own: unknown, thrown: Thrown | undefi
     if (rule.kind === 'decide') {
       const { kind, reason } = opinion.value as { kind: string; reason?: string }
       run.log(reason === undefined ? { plugin, kind, ms: frame.took } : { plugin, kind, reason, ms: frame.took })
-    } else if (opinion.plugin !== undefined) run.log({ plugin, kind: 'amended', ms: frame.took })
+    } else if (opinion.plugin !== undefined) {
+      const before = frame.opinion ? frame.opinion.value : rule.get?.(payload as never)
+      run.log({ plugin, kind: 'amended', ms: frame.took, ...(rule.summary && { change: rule.summary(before as never, opinion.value as never) }) })
+    }
     return opinion
   } catch (error) {
     return failed(run, frame, error)
   }
+}
+/** A handler stood around the act: worth a line when it gave another value than the act's, stood in for it, or had it made again. */
+function stood(run: Run, frame: Frame, opinion: Opinion | undefined): void {
+  const { asked, opinion: rest, took, handler } = frame, { summary } = run.rule
+  const own = opinion !== undefined && opinion !== rest && !(rest && isDeepStrictEqual(opinion.value, rest.value))
+  if (!own && asked < 2) { slow(run, frame); return }
+  const change = [
+    ...asked > 1 ? [`${asked} attempts${opinion === undefined ? ', the last failed' : ''}`] : [],
+    ...own && asked > 0 && !rest ? ['in place of a failure'] : [],
+    ...own && rest && summary ? [summary(rest.value as never, opinion.value as never)] : [],
+  ].join(', ')
+  run.log({ plugin: handler.owner.id, kind: !own ? 'repeated' : asked === 0 ? 'answered' : 'replaced', ms: took, ...(change !== '' && { change }) })
 }
 /** A handler without an opinion is worth a line only when it took its time. */
 function slow(run: Run, { handler, took }: Frame): void {

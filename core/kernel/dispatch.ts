@@ -28,12 +28,14 @@ export interface DispatchOptions<K extends HookName> {
   readonly inner?: ((payload: Payload<K>, act: Pick<Act, 'signal'>) => unknown) | undefined
   /** A sentence when a value that a handler gave doesn't fit where it goes. */
   readonly check?: ((value: unknown) => string | undefined) | undefined
+  /** Told what handlers did when the act failed; else it stands in the verdict. */
+  readonly failed?: ((trace: readonly Trace[]) => void) | undefined
 }
 /** Dispatches a plugin's own hook. `inner` is the act of an around hook, or the default of a decide or amend one. */
 export type Fire = (payload: object, inner?: (payload: object) => unknown) => Promise<unknown>
 /** What the dispatcher looks at in a payload; the rest is for the rules and handlers. */
 interface Envelope { readonly signal?: unknown; readonly call?: { readonly name?: string } }
-type Input = { readonly inner: ((payload: unknown, act: Act) => unknown) | undefined; readonly check: ((value: unknown) => string | undefined) | undefined }
+type Input = { readonly inner: ((payload: unknown, act: Act) => unknown) | undefined; readonly check: ((value: unknown) => string | undefined) | undefined; readonly failed?: DispatchOptions<never>['failed'] }
 
 export class Dispatcher {
   readonly #report: (report: Report) => void
@@ -128,7 +130,7 @@ export class Dispatcher {
   dispatch<K extends HookName>(hook: K, payload: Payload<K>, how: DispatchOptions<K> = {}): Promise<Verdict<HookOf<K>['next']>> {
     const rule = this.#rule(hook)
     if (rule === undefined) return Promise.reject(new HarnessError('hook_unknown', `hook "${hook}" is not defined`))
-    return this.#dispatch(hook, rule, payload, { inner: how.inner as Input['inner'], check: how.check }) as Promise<Verdict<HookOf<K>['next']>>
+    return this.#dispatch(hook, rule, payload, { inner: how.inner as Input['inner'], check: how.check, failed: how.failed }) as Promise<Verdict<HookOf<K>['next']>>
   }
   /** A synchronous watch hook: called, not awaited. No list is held, since nothing is pending when it returns. */
   tell<K extends HookName>(hook: K, payload: Payload<K>): void {
@@ -177,7 +179,7 @@ export class Dispatcher {
     }
     return this.#begin(listing, hook, rule, payload, signal, input)
   }
-  async #begin(listing: Listing<Handler>, hook: string, rule: Rule, payload: unknown, signal: AbortSignal | undefined, { inner, check }: Input): Promise<Verdict> {
+  async #begin(listing: Listing<Handler>, hook: string, rule: Rule, payload: unknown, signal: AbortSignal | undefined, { inner, check, failed }: Input): Promise<Verdict> {
     try {
       signal?.throwIfAborted()
       if (rule.guarded && rule.refuse) for (const [id, cause] of this.#absent) return verdict(rule.refuse(id, cause, 'guard_inactive'), [{ plugin: id, kind: 'guard_inactive', reason: cause }])
@@ -188,7 +190,9 @@ export class Dispatcher {
         if (rule.kind === 'watch') await tell(run, payload)
         else await (rule.kind === 'around' ? around : decide)(run, run, 0, payload, performance.now())
       } catch (error) {
-        throw run.stopped ? run.stopped.reason : error
+        if (run.stopped) throw run.stopped.reason
+        if (run.trace) failed?.(run.trace)
+        throw error
       } finally { run.end() }
       if (run.stopped) throw run.stopped.reason
       return verdict(run.opinion ?? rule.start(payload), run.trace)

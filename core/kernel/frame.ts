@@ -125,6 +125,8 @@ export class Frame implements Activity, Asker {
   over = false
   /** Named in the log as slow. */
   slow = false
+  /** How often it called `next()`. */
+  asked = 0
   /** The last `next()`, and what it came to. */
   rest: Promise<unknown> | undefined = undefined
   settled = false
@@ -191,6 +193,7 @@ export class Frame implements Activity, Asker {
   /** `next()` begins. */
   asks(now: number): void {
     this.pause(now)
+    this.asked++
     this.settled = false
     this.opinion = undefined
     this.thrown = undefined

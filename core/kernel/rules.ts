@@ -8,8 +8,8 @@ import { show } from '../errors.js'
 import { adopt, freeze, Wrong } from './frozen.js'
 import type { HookKind } from './hooks.js'
 
-/** One line of the session log: a decision that a handler made, its failure, or that it was slow. `ms` is its own time. */
-export interface Trace { readonly plugin: string; readonly kind: string; readonly reason?: string | undefined; readonly ms?: number | undefined }
+/** One line of the session log: a decision that a handler made, what it changed, its failure, or that it was slow. `ms` is its own time. */
+export interface Trace { readonly plugin: string; readonly kind: string; readonly reason?: string | undefined; readonly change?: string | undefined; readonly ms?: number | undefined }
 // Values of hooks are opaque here: a rule gets and gives what its own parameters make of them, and DESIGN of the hook says what that is. Hence the one `any` of this file.
 type Value = any
 
@@ -45,6 +45,10 @@ export interface Rule {
   /** The payload for the later handlers, when `next()` was not called. */
   carry(payload: Value, opinion: Opinion): Value
   merge(opinion: Opinion, rest: Opinion, afterNext: boolean): Opinion
+  /** amend and around: what a handler made of a value, in one line; called only where it made another. */
+  readonly summary?: ((before: Value, after: Value) => string) | undefined
+  /** amend: the value in a payload, before the later handlers. */
+  readonly get?: ((payload: Value) => Value) | undefined
   /** around: the payload after `next(change)`; absent when `next` takes nothing. Throws Wrong. */
   change?: ((payload: Value, change: Value) => Value) | undefined
   /** Closed hooks: the refusal for a failure. */
@@ -116,12 +120,13 @@ export interface Amending {
   readonly read: (own: Value, payload: Value) => Value
   /** What a handler gave beside the value. */
   readonly context?: (own: Value, plugin: string) => readonly unknown[] | undefined
+  readonly summary?: (before: Value, after: Value) => string
   readonly ofCall?: boolean
 }
 /** amend: the value on its way through all handlers. */
-export function amend({ get, put, read, context, ofCall }: Amending): Rule {
+export function amend({ get, put, read, context, summary, ofCall }: Amending): Rule {
   return {
-    kind: 'amend', ofCall, closed: false, guarded: false,
+    kind: 'amend', ofCall, closed: false, guarded: false, summary, get,
     start: payload => ({ value: freeze(get(payload)) }),
     read(raw, payload, rest, plugin) {
       const own: Value = adopt(raw)
@@ -140,8 +145,8 @@ export function amend({ get, put, read, context, ofCall }: Amending): Rule {
 }
 
 /** around: `read` checks a value that stands for the act's. */
-export const around = (read: (own: Value) => Value, { change, ofCall }: { change?: (payload: Value, change: Value) => Value; ofCall?: boolean } = {}): Rule => ({
-  ...TOLD, kind: 'around', ofCall, read: (own, _payload, _rest, plugin) => ({ value: freeze(read(adopt(own))), plugin }), change,
+export const around = (read: (own: Value) => Value, { change, summary, ofCall }: { change?: (payload: Value, change: Value) => Value; summary?: (before: Value, after: Value) => string; ofCall?: boolean } = {}): Rule => ({
+  ...TOLD, kind: 'around', ofCall, summary, read: (own, _payload, _rest, plugin) => ({ value: freeze(read(adopt(own))), plugin }), change,
 })
 /** watch: what is returned doesn't matter. */
 export const watch = ({ ofCall }: { ofCall?: boolean } = {}): Rule => ({ ...TOLD, kind: 'watch', ofCall })

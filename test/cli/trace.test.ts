@@ -32,6 +32,59 @@ describe('a trace', () => {
       expect(host.log.find(({ message }) => message.includes('a watcher breaks'))?.message).toMatch(/trace\.test\.ts:\d+:\d+\)$/)
     } finally { await host.close() }
   })
+  it('says what changed: arguments with their values, of a result only sizes, and who stood around a call or request and made another of it', async () => {
+    const changer = {
+      name: 'changer',
+      apply(ctx: Context) {
+        ctx.on('agent/tool-arguments', ({ call }) => ({ ...call.arguments, path: 'a.txt', limit: 3 }), { tools: ['read_file'] })
+        ctx.on('agent/tool-use', async (_, next) => {
+          await next()
+          return { ...await next() }                              // the same once more: repeated, not replaced
+        }, { tools: ['read_file'] })
+        ctx.on('agent/tool-use', async () => 'from a cache', { tools: ['glob'] })
+        ctx.on('agent/tool-use', async (_, next) => {
+          try { return await next() } catch { return { content: 'mended' } }
+        }, { tools: ['breaks'] })
+        ctx.on('agent/post-tool-use', async (_, next) => {
+          const result = await next()
+          return result.content.replace('hunter2', '***')
+        }, { tools: ['read_file'] })
+        ctx.on('agent/post-tool-use', () => undefined)
+        ctx.on('agent/system-prompt', async (_, next) => [...await next(), { id: 'tone', text: 'Be brief.' }])
+        ctx.on('agent/request', async (_, next) => { try { return await next() } catch { return next() } })
+        ctx.tools.register({ name: 'breaks', description: 'breaks', parameters: { type: 'object' }, execute: () => { throw new Error('broken') } })
+      },
+    }
+    const host = await createTestHost({
+      plugins: ['tool-fs', { module: changer }], files: { 'a.txt': 'the password is hunter2 today\n' },
+      replies: [() => { throw new Error('once') }, { calls: [{ name: 'read_file', arguments: { path: 'b.txt' } }, { name: 'glob', arguments: { pattern: '*' } }, { name: 'breaks', arguments: {} }] }, 'done'],
+    })
+    try {
+      const events = (await host.run('go')).events.filter((event): event is SessionEvent => 'seq' in event)
+      const said = events.flatMap(event => event.type === 'decision' ? [`${event.hook} ${event.kind}${event.change === undefined ? '' : `: ${event.change.replace(/at \d+/, 'at N')}`}`] : [])
+      expect(said.slice(0, 7).sort()).toEqual([                  // read-only calls run together, so the order of their lines is open
+        'agent/system-prompt amended: tone added',
+        'agent/request repeated: 2 attempts',
+        'agent/tool-arguments amended: path "b.txt" → "a.txt", limit added 3',
+        'agent/tool-use repeated: 2 attempts',
+        'agent/post-tool-use amended: 7 characters at N → 3',
+        'agent/tool-use answered',
+        'agent/tool-use replaced: in place of a failure',
+      ].sort())
+      expect(JSON.stringify(events)).not.toContain('hunter2')
+      const nodes = traceOf(events)[0]!.steps[0]!.nodes
+      expect(nodes.find(node => node.type === 'call' && node.name === 'glob')).toMatchObject({ decisions: [{ kind: 'answered', plugin: 'changer' }] })
+    } finally { await host.close() }
+  })
+  it('has what was tried when the act failed in the end', async () => {
+    const stubborn = { name: 'stubborn', apply(ctx: Context) { ctx.on('agent/request', async (_, next) => { try { return await next() } catch { return next() } }) } }
+    const host = await createTestHost({ plugins: [{ module: stubborn }], replies: [() => { throw new Error('once') }, () => { throw new Error('twice') }] })
+    try {
+      const { events, result } = await host.run('go')
+      expect(result.reason).toBe('failed')
+      expect(events).toContainEqual(expect.objectContaining({ type: 'decision', hook: 'agent/request', plugin: 'stubborn', kind: 'repeated', change: '2 attempts, the last failed' }))
+    } finally { await host.close() }
+  })
   it('is printed as a tree, one turn alone when asked for, and is there after a crash too', async () => {
     const { hx } = place({ 'a.txt': 'x' })
     await hx(['agent', '--offline', 'Read a.txt'])
