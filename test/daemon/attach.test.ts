@@ -1,5 +1,5 @@
 import { createConnection, createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunEvent } from '../../core/agent/services.js'
 import { connectDaemon } from '../../core/cli/socket-client.js'
@@ -149,7 +149,7 @@ describe('a client whose connection is lost again and again', () => {
     })
     await new Promise<void>(resolve => proxy.listen(path, resolve))
     onTestFinished(() => { proxy.close() })
-    const client = await connectDaemon({ folder: '', lock: '', mark: '', strikes: '', socket: path, token: one.socket.replace('.sock', '.token') }, { anyVersion: false, note: () => {} })
+    const client = await connectDaemon({ folder: dirname(one.socket), lock: '', mark: '', strikes: '', socket: path, token: one.socket.replace('.sock', '.token') }, { anyVersion: false, note: () => {} })
     return { client: client!, cuts: () => cuts }
   }
   it('sees every line of its run once, in order, and its result', async () => {
