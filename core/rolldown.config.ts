@@ -27,7 +27,9 @@ const englishOnly: Plugin = {
 /** V8 keeps a text with a single letter beyond ASCII in twice the memory, and Node reads it many times slower. */
 const ascii: Plugin = {
   name: 'ascii',
-  renderChunk: code => code.replace(/[^\x00-\x7f]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  generateBundle(_, bundle) {                                // not earlier: minifying writes letters as they are
+    for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') chunk.code = chunk.code.replace(/[^\x00-\x7f]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  },
 }
 /** The doors as modules: the names of the CommonJS file behind them, so that there is one instance whoever asks. `build-id` names what was built, for caches of it. */
 const doors: Plugin = {

@@ -6,6 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, sep } from 'node:path'
+import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 
 /** Folders of builds that nothing was written to for so long are removed. */
@@ -18,13 +19,13 @@ type Load = (module: NodeModule, file: string) => void
 
 export function keepCompiled(folder: string): void {
   const built = __dirname + sep
-  const cache = join(folder, `${readFileSync(join(built, 'build-id'), 'utf8')}-${process.version}`)
+  const cache = join(folder, `${readFileSync(join(built, 'build-id'), 'utf8')}-${cachedDataVersionTag().toString(16)}`)      // a daemon has other flags than a command
   const fresh = new Map<string, Script>()
   // `require.extensions` is the one way in that Node documents, and it works with its registry of modules: whoever requires a file of ours gets the same one.
   const { extensions } = createRequire(__filename)
   const otherwise = extensions['.js'] as Load
   extensions['.cjs'] = (module: NodeModule, file: string) => {
-    const text = file.startsWith(built) ? readFileSync(file, 'utf8') : undefined
+    const text = file.startsWith(built) ? readFileSync(file, 'latin1') : undefined        // the build writes ASCII
     if (text === undefined || IMPORTS.test(text)) { otherwise(module, file); return }
     const kept = join(cache, file.slice(built.length).replaceAll(sep, '+'))
     const script = new Script(`(function (exports, require, module, __filename, __dirname) { ${text}\n})`, { filename: file, cachedData: read(kept) })

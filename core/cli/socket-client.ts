@@ -86,7 +86,7 @@ class SocketClient implements DaemonClient {
   }
   async #events(session: string, after: number | 'turn', forever: boolean, approver: Approver | undefined) {
     const query = new URLSearchParams({ after: String(after), ...(forever && { follow: '1' }), ...(approver && { interactive: '1' }) })
-    return serverSentEvents(await this.#open('GET', `${of(ROUTES.events, session)}?${query}`))
+    return serverSentEvents(await this.#connect('GET', `${of(ROUTES.events, session)}?${query}`))      // an end of the connection is for whoever resumes
   }
 
   /** Hands on what a stream tells, and goes on where it was when the connection is lost: nothing is missed, nothing comes twice. */
@@ -156,7 +156,13 @@ class SocketClient implements DaemonClient {
 
   async #get<T>(path: string, limit?: AbortSignal): Promise<T> { return json<T>(await this.#open('GET', path, undefined, limit)) }
   async #post<T>(path: string, body: object): Promise<T> { return json<T>(await this.#open('POST', path, body)) }
-  #open(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
+  /** As `#connect`; a daemon that ends meanwhile is said so. */
+  async #open(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
+    try { return await this.#connect(method, path, body, signal) } catch (error) {
+      throw told(error)
+    }
+  }
+  #connect(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const request = httpRequest({
         socketPath: this.#socket, method, path, agent: false, ...(signal && { signal }),
@@ -166,14 +172,16 @@ class SocketClient implements DaemonClient {
         if ((response.statusCode ?? 500) < 400) { resolve(response); return }
         json<{ error: WireError }>(response).then(({ error }) => { reject(errorOf(error)) }, reject)
       })
-      request.once('error', error => { reject(isEnd(error) ? ended(error) : error) })
+      request.once('error', reject)
       request.end(body && JSON.stringify(body))
     })
   }
 }
 
-const isEnd = (error: unknown): boolean => ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
-const ended = (cause: unknown) => new HarnessError('daemon_missing', 'the daemon ended before it answered; see "hx logs"', { cause })
+/** The end of a connection in words; other errors as they are. */
+const told = (error: unknown): unknown => ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
+  ? new HarnessError('daemon_missing', 'the daemon ended before it answered; see "hx logs"', { cause: error })
+  : error
 
 interface Told { readonly event: RunEventName; readonly data: unknown }
 
@@ -182,7 +190,7 @@ const errorOf = ({ code, message, place }: WireError) => new HarnessError(code i
 
 async function json<T>(response: IncomingMessage): Promise<T> {
   let text = ''
-  try { for await (const chunk of response.setEncoding('utf8')) text += chunk as string } catch (error) { throw isEnd(error) ? ended(error) : error }
+  try { for await (const chunk of response.setEncoding('utf8')) text += chunk as string } catch (error) { throw told(error) }
   return JSON.parse(text) as T
 }
 
