@@ -1,7 +1,7 @@
 /** One line of a benchmark. `low` and `high` are the 10th and 90th percentile; `ratio` is the median over that of the row named in `baseline`. */
 export interface Row {
   readonly name: string
-  readonly unit: 'ns' | 'µs' | 'ms' | 'KB' | 'MB'
+  readonly unit: 'ns' | 'µs' | 'ms' | 'KB' | 'MB' | 'tokens/s' | 'packages'
   readonly median: number
   readonly low: number
   readonly high: number

@@ -22,7 +22,7 @@ export interface Told { readonly event: string; readonly id: number | undefined;
 export interface Answer { readonly status: number; readonly headers: IncomingMessage['headers']; readonly body: any }
 export interface Asked { readonly method?: string; readonly body?: object; readonly headers?: Record<string, string>; readonly signal?: AbortSignal }
 
-export interface Places { readonly folder: string; readonly home: string; readonly sessions: string; readonly logs: string; readonly modelPid: number; close(): Promise<void> }
+export interface Places { readonly folder: string; readonly home: string; readonly sessions: string; readonly logs: string; readonly modelPid: number; /** Its base URL, with `/v1`. */ readonly modelUrl: string; close(): Promise<void> }
 export interface Served extends Places {
   readonly child: ChildProcess
   readonly pid: number
@@ -55,7 +55,8 @@ export async function settle({ config = 'plugins: [tool-fs, tool-bash, model-ope
   }
   const model = spawn(process.execPath, [MODEL], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [port] = await once(createInterface({ input: model.stdout }), 'line') as [string]
-  const whole = { PATH: process.env['PATH'] ?? '', HOME: join(root, 'home'), HX_HOME: at, LANG: 'C.UTF-8', OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'load', ...env }
+  const modelUrl = `http://127.0.0.1:${port}/v1`
+  const whole = { PATH: process.env['PATH'] ?? '', HOME: join(root, 'home'), HX_HOME: at, LANG: 'C.UTF-8', OPENAI_BASE_URL: modelUrl, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'load', ...env }
   const begun = new Set<ChildProcess>()
   const hx = (args: readonly string[], prefix: readonly string[] = []) => {
     const [command, ...rest] = [...prefix, process.execPath, '--max-semi-space-size=8', CLI, ...args]
@@ -64,7 +65,7 @@ export async function settle({ config = 'plugins: [tool-fs, tool-bash, model-ope
     return child
   }
   const places: Places = {
-    folder, home: at, sessions: join(at, 'state', 'sessions'), logs: join(at, 'state', 'logs'), modelPid: model.pid!,
+    folder, home: at, sessions: join(at, 'state', 'sessions'), logs: join(at, 'state', 'logs'), modelPid: model.pid!, modelUrl,
     async close() {
       await Promise.all([...begun, model].map(child => { child.kill('SIGKILL'); return child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined }))
       rmSync(root, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
  * A model endpoint for load, in a process of its own: it says what the last prompt asks for, any number of streams on one clock. Prints its port.
- * "say COUNT EVERY": so many tokens, one every so many milliseconds. "call COUNT NAME JSON": the tool that often, one call a reply, then "done". Anything else: "ok". "hang": nothing, for ever.
+ * "say COUNT EVERY": so many tokens, one every so many milliseconds. "pour COUNT": so many, as fast as they are taken. "call COUNT NAME JSON": the tool that often, one call a reply, then "done". Anything else: "ok". "hang": nothing, for ever.
  */
 import { createServer } from 'node:http'
 
@@ -40,6 +40,13 @@ function answer(messages, response) {
       end('stop')
     } }
     streams.add(stream)
+  } else if (verb === 'pour') {
+    let sent = 0
+    const pour = () => {
+      while (sent < Number(count)) if (!response.write(chunk({ content: `t${++sent} ` }))) { response.once('drain', pour); return }
+      end('stop')
+    }
+    pour()
   } else {
     response.write(chunk({ content: verb === 'call' ? 'done' : 'ok' }))
     end('stop')
