@@ -15,6 +15,20 @@ export function untilAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Prom
   })
 }
 
+/** `untilAborted` for waits one after another, with one place on the signal's list for all. `off` gives that up. */
+export function waitsUntilAborted(signal: AbortSignal): { readonly wait: <T>(work: PromiseLike<T>) => Promise<T>; readonly off: () => void } {
+  let letGo = () => {}
+  const off = onAbort(signal, () => { letGo() })
+  return {
+    off,
+    wait: work => new Promise((resolve, reject) => {
+      letGo = () => { reject(signal.reason) }
+      if (signal.aborted) letGo()
+      work.then(resolve, reject)
+    }),
+  }
+}
+
 /** One signal that aborts with the first of several. `unlink` takes it off them: some live as long as the host (AbortSignal.any would stay on their lists). */
 export function link(...signals: readonly (AbortSignal | undefined)[]): { readonly signal: AbortSignal; readonly unlink: () => void } {
   const controller = new AbortController()

@@ -4,7 +4,7 @@
  */
 import { messageOf, show } from '../errors.js'
 import type { Owner } from '../kernel/registry.js'
-import { link, ownerSignal, untilAborted } from './abort.js'
+import { link, ownerSignal, untilAborted, waitsUntilAborted } from './abort.js'
 import type { Base, RequestPayload } from './hooks.js'
 import { nameOf } from './models.js'
 import { ModelError, type Model, type ModelChunk } from './services.js'
@@ -53,12 +53,12 @@ async function attempt(turn: Turn, { model, options, tools }: Draft, number: num
 type Piece = Exclude<ModelChunk, { kind: 'reply' }>
 /** The whole reply of one request; `pass` gets its pieces. `act` also aborts when a handler around the request has given up waiting. */
 export async function streamReply(model: Model, owner: Owner, request: ModelRequest, act: AbortSignal, pass: (chunk: Piece) => void = () => {}): Promise<Reply> {
-  const { signal, unlink } = link(act, ownerSignal(owner))
+  const { signal, unlink } = link(act, ownerSignal(owner)), { wait, off } = waitsUntilAborted(signal)
   let chunks: AsyncIterator<ModelChunk> | undefined
   try {
     chunks = model.stream(request, { signal })[Symbol.asyncIterator]()
     for (;;) {
-      const { done, value } = await untilAborted(chunks.next(), signal)
+      const { done, value } = await wait(chunks.next())
       if (done) throw new ModelError('protocol', `the stream of model "${model.id}" ended without a reply`)
       if (value?.kind === 'reply') return readReply(value.reply, `${model.id}/${request.model}`)
       pass(value)
@@ -67,6 +67,7 @@ export async function streamReply(model: Model, owner: Owner, request: ModelRequ
     if (signal.aborted && !act.aborted) throw new ModelError('network', `model "${model.id}" was unloaded while it answered`, { cause: error })
     throw error
   } finally {
+    off()
     unlink()
     Promise.resolve(chunks?.return?.()).catch(() => {})                // it may hang or fail on its way out; nobody waits for more of it
   }

@@ -34,7 +34,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
         const batch = this.#waiting
         this.#waiting = []
         this.#chars = 0
-        yield* batch
+        for (const event of batch) yield event               // `yield*` would wrap each event once more
         if (this.#waiting.length > 0) continue
         if (this.#ended) return
         await new Promise<void>(resolve => { this.#wake = resolve })

@@ -30,13 +30,13 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
   if (signal.aborted) abort()
   try {
     const client = await clientOf(to, guard)
-    const stream = await client.post(to.path, { body, stream: true, signal: stop.signal }) as AsyncIterable<unknown>
-    for await (const chunk of stream) {
-      if (isError(chunk)) throw streamError(who, chunk, assembly.text || undefined, to.secrets)
-      yield* assembly.take(chunk)
+    const response = await client.post(to.path, { body, stream: true, signal: stop.signal }).asResponse()
+    for await (const texts of guard.chunks(response)) for (const text of texts) {
+      const chunk: unknown = JSON.parse(text), wrong = errorIn(chunk)
+      if (wrong !== undefined) throw streamError(who, wrong, assembly.text || undefined, to.secrets)
+      for (const piece of assembly.take(chunk)) yield piece                                          // `yield*` would wrap each piece once more
       if (assembly.finished) guard.idleMs = Math.min(guard.idleMs, AFTERMATH_MS)
     }
-    // The SDK ends an aborted stream as if it were complete.
     if (stop.signal.aborted) throw new Error('aborted')
   } catch (error) {
     const failure = translate(error)
@@ -58,7 +58,6 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
     if (error instanceof SyntaxError) return new ModelError('protocol', `${who} sent a chunk that is not JSON`, { partial })
     switch (error instanceof Error ? error.constructor.name : '') {
       case 'APIConnectionTimeoutError': return new ModelError('timeout', `${who} did not begin to answer within ${to.limits.headersMs / 1000} s`)
-      case 'APIError': return streamError(who, (error as { error?: unknown }).error, partial, to.secrets)
       case 'OpenAIError': return new ModelError('bad_request', `${who} could not be asked: ${shown((error as Error).message, to.secrets)}`)
       default: return networkError(who, error, to.origin, guard.answered, partial, to.secrets)
     }
@@ -80,8 +79,10 @@ async function clientOf(to: Endpoint, guard: Guard) {
   })
 }
 
-/** Errors that some servers send as a chunk without saying `error`. */
-function isError(chunk: unknown): boolean {
-  const fields = chunk as { object?: unknown; type?: unknown; choices?: unknown; message?: unknown; detail?: unknown } | null
-  return typeof fields === 'object' && fields !== null && !Array.isArray(fields.choices) && (fields.object === 'error' || fields.type === 'error' || typeof fields.message === 'string' || fields.detail !== undefined)
+/** What went wrong, if a chunk says so: under `error`, or as a whole, as some servers do. */
+function errorIn(chunk: unknown): unknown {
+  const fields = chunk as { error?: unknown; object?: unknown; type?: unknown; choices?: unknown; message?: unknown; detail?: unknown } | null
+  if (typeof fields !== 'object' || fields === null) return undefined
+  if (fields.error) return fields.error
+  return !Array.isArray(fields.choices) && (fields.object === 'error' || fields.type === 'error' || typeof fields.message === 'string' || fields.detail !== undefined) ? chunk : undefined
 }

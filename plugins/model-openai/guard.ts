@@ -1,7 +1,7 @@
 /**
- * The `fetch` given to the SDK: it lets through what a reply may be, and nothing else. Redirects are refused (the key goes to one origin only), other
- * content types are, a line and a body have limits, and a silent stream has a deadline. The SDK gets whole `data:` lines and an end at `[DONE]`; without
- * this it would buffer without limit, wait for ever, and print what it can not parse.
+ * The `fetch` given to the SDK, and the reader of what it answers. It lets through what a reply may be, and nothing else: redirects are refused (the key goes to one
+ * origin only), other content types are, a line and a body have limits, and a silent stream has a deadline. The SDK's own reader would buffer without limit,
+ * wait for ever, print what it can not parse, and take three times as long for a token.
  */
 import { ModelError } from 'harnessx'
 
@@ -36,18 +36,27 @@ export class Guard {
       throw this.#fail('protocol', `answered ${response.status}, a redirect${toOrigin(response)}; redirects are refused, so that the key goes nowhere else: correct the base URL`, false)
     }
     if (!response.ok) throw this.failure = this.#refused(response.status, response.headers, body ? await this.#text(body, ERROR_BODY, true) : '')
-    const type = response.headers.get('content-type')?.split(';')[0]!.trim().toLowerCase()
+    const type = typeOf(response)
     this.answered = true
-    if (body && (type === undefined || type === '' || type === 'text/event-stream')) return wrapped(response, this.#events(body))
-    if (body && type?.endsWith('json')) return wrapped(response, this.#completion(body))
+    if (body && (type === '' || type === 'text/event-stream' || type.endsWith('json'))) return response
     await body?.cancel()
-    throw this.#fail('protocol', `answered with ${type ?? 'nothing'} in place of a stream; does the base URL end where the API begins (often in /v1)?`, false)
+    throw this.#fail('protocol', `answered with ${type || 'nothing'} in place of a stream; does the base URL end where the API begins (often in /v1)?`, false)
+  }
+  /** The texts of the chunks in an answer of `fetch`, those together that came together. */
+  chunks(response: Response): AsyncGenerator<readonly string[]> {
+    const body = response.body as ReadableStream<Uint8Array>
+    return typeOf(response).endsWith('json') ? this.#completion(body) : this.#events(body)
   }
 
-  /** The `data:` lines of a stream, whole and in order. Comments, ids and event names say nothing here; a name could even send the SDK another way. */
-  async *#events(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const decoder = new TextDecoder(), encoder = new TextEncoder()
-    let rest = '', held = false, after = 0
+  /** The data of a stream's events, in order. Comments, ids and event names say nothing here. */
+  async *#events(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[]> {
+    const decoder = new TextDecoder()
+    /** `data` is of an event whose end has not come. */
+    let rest = '', held = false, after = 0, data: string | undefined
+    const add = (line: string): void => {
+      const value = line.slice(line[5] === ' ' ? 6 : 5)
+      this.#bound(data = data === undefined ? value : `${data}\n${value}`)
+    }
     for await (const bytes of this.#read(body)) {
       if (this.ended) { if (++after > DRAIN_PIECES) return; continue }
       const piece = decoder.decode(bytes, { stream: true })
@@ -55,28 +64,29 @@ export class Guard {
       const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/)
       this.#bound(rest = lines.pop()!)
       held = rest.endsWith('\r')                                                                     // it may be half of \r\n
-      let out = ''
+      const whole: string[] = []
       for (const line of lines) {
         this.#bound(line)
-        if (/^data: ?\[DONE\]/.test(line)) { this.ended = true; break }
-        if (line === '' || line.startsWith('data')) out += `${line}\n`
+        this.ended = isDone(line)
+        if (data !== undefined && (line === '' || this.ended)) { whole.push(data); data = undefined }
+        if (this.ended) break
+        if (line.startsWith('data:')) add(line)
       }
-      if (out) yield encoder.encode(out)
+      if (whole.length > 0) yield whole
     }
     if (this.ended) return
     const last = (rest + decoder.decode()).replace(/\r$/, '')
-    if (/^data: ?\[DONE\]/.test(last)) this.ended = true
-    else if (isWhole(last)) yield encoder.encode(`${last}\n\n`)
-    else yield encoder.encode('\n')                                                                // half a line is no chunk
+    this.ended = isDone(last)
+    if (!this.ended && isWhole(last)) add(last)                                                      // half a line is no chunk
+    if (data !== undefined) yield [data]
   }
 
-  /** An endpoint that does not stream: its one JSON completion, as one event. */
-  async *#completion(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  /** An endpoint that does not stream: its one JSON completion, as one chunk. */
+  async *#completion(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[]> {
     const text = await this.#text(body, JSON_BODY, false)
-    let value: unknown
-    try { value = JSON.parse(text) } catch { throw this.#fail('protocol', 'answered with JSON that does not parse', true) }   // reported; the parser's message would quote the text
+    try { JSON.parse(text) } catch { throw this.#fail('protocol', 'answered with JSON that does not parse', true) }   // reported; the parser's message would quote the text
     this.ended = true
-    yield new TextEncoder().encode(`data: ${JSON.stringify(value)}\n\n`)
+    yield [text]
   }
 
   async #text(body: ReadableStream<Uint8Array>, most: number, cut: boolean): Promise<string> {
@@ -121,9 +131,8 @@ export class Guard {
   }
 }
 
-const wrapped = (response: Response, body: AsyncGenerator<Uint8Array>): Response =>
-  new Response(ReadableStream.from(body) as never, { status: response.status, headers: { 'content-type': 'text/event-stream' } })
-
+const typeOf = ({ headers }: Response): string => headers.get('content-type')?.split(';')[0]!.trim().toLowerCase() ?? ''
+const isDone = (line: string): boolean => /^data: ?\[DONE\]/.test(line)
 function isWhole(line: string): boolean {
   if (!line.startsWith('data:')) return false
   try { JSON.parse(line.slice(5)); return true } catch { return false }                            // half a chunk
