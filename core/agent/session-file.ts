@@ -30,7 +30,7 @@ export const disk: Disk = { write: writeSync, truncate: ftruncateSync, sync: pro
 /** Larger records stand in a file of their own, so that reading the log stays cheap. */
 const SPILL_BYTES = 256 * 1024
 
-export interface Opened { readonly id: string; readonly fd: number; readonly size: number; readonly events: SessionEvent[]; readonly lock: Lock; /** Where large records go. */ readonly records: string }
+export interface Opened { readonly id: string; readonly fd: number; readonly size: number; readonly events: SessionEvent[]; readonly lock: Lock; /** Where large records go. */ readonly records: string; /** Of a new file: resolves when its name is on the disk. */ readonly named?: Promise<void> | undefined }
 
 export class SessionFile implements SessionWriter {
   readonly id: string
@@ -47,6 +47,7 @@ export class SessionFile implements SessionWriter {
   #synced: number
   #ragged = false
   #syncing: Promise<void> | undefined
+  #named: Promise<void> | undefined
   #broken: HarnessError | undefined
 
   constructor(opened: Opened, options: { durability: Durability; disk: Disk; now: () => Date }) {
@@ -57,6 +58,8 @@ export class SessionFile implements SessionWriter {
     this.#synced = 0                                                                              // whoever wrote it before may not have synced it
     this.#records = opened.records
     this.#lock = opened.lock
+    this.#named = opened.named
+    this.#named?.catch(() => {})                                                                  // commit tells
     this.#durability = options.durability
     this.#disk = options.disk
     this.#now = options.now
@@ -84,6 +87,8 @@ export class SessionFile implements SessionWriter {
       await (this.#syncing ??= this.#sync(fd))
       if (this.#broken) throw this.#broken
     }
+    await this.#named                                                                             // asked for when the file was made: both syncs run at once
+    this.#named = undefined
   }
 
   async close(): Promise<void> {

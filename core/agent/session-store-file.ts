@@ -58,9 +58,10 @@ export class FileSessionStore implements SessionStore {
     let fd: number | undefined
     try {
       fd = openSync(file, O_RDWR | O_CREAT | O_EXCL, 0o600)
-      const writer = new SessionFile({ id, fd, size: 0, events: [], lock, records: this.#records(id) }, this.#options)
+      const { durability } = this.#options, named = durability === 'none' ? undefined : this.#folderSync.request().catch((error: unknown) => { throw asStorage(error, `session "${id}" could not be made`) })
+      const writer = new SessionFile({ id, fd, size: 0, events: [], lock, records: this.#records(id), named }, this.#options)
       writer.append(headerBody(header))
-      if (this.#options.durability !== 'none') await this.#folderSync.request()
+      if (durability === 'always') await named
       return writer
     } catch (error) {
       if (fd !== undefined) { closeSync(fd); rmSync(file, { force: true }) }                        // else it is not ours

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkPairs, Transcript } from '../../core/agent/request.js'
-import { disk, type Disk } from '../../core/agent/session-file.js'
+import { disk, SessionFile, type Disk } from '../../core/agent/session-file.js'
 import { FileSessionStore } from '../../core/agent/session-store-file.js'
 import { compile, start } from '../support/process.js'
 import { calls, header, result, says, turnEnd, turnStart } from './session-store.contract.js'
@@ -301,6 +301,24 @@ describe('a disk that fails', () => {
       expect(again.events.length).toBeGreaterThan(acknowledged)
       await again.close()
     }
+  })
+
+  it('acknowledges nothing of a new session before its name is on the disk', async () => {
+    const order: string[] = [], options = { durability: 'commit' as const, disk, now: () => new Date() }
+    const made = (id: string, named: Promise<void>) => new SessionFile({ id, fd: openSync(file(id), 'w+'), size: 0, events: [], lock: { release: async () => {} }, records: folder, named }, options)
+    let name!: () => void
+    const writer = made('s', new Promise<void>(resolve => { name = () => { order.push('named'); resolve() } }))
+    writer.append(says('one'))
+    const committed = writer.commit().then(() => { order.push('committed') })
+    setTimeout(name, 50)                                                                            // long after the sync of the file
+    await committed
+    expect(order).toEqual(['named', 'committed'])
+    await writer.close()
+    const nameless = made('n', Promise.reject(failure('EIO')))
+    nameless.append(says('one'))
+    await expect(nameless.commit()).rejects.toThrow('EIO')
+    await expect(nameless.commit()).rejects.toThrow('EIO')
+    await expect(nameless.close()).rejects.toThrow('EIO')
   })
 
   it('fails every commit that waited for the sync', async () => {

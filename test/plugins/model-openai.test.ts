@@ -113,6 +113,11 @@ describe('a reply', () => {
     expect((await ask(at(broken.url).model)).reply.message.content).toEqual([text('all')])
   })
 
+  it('keeps a chunk that has no blank line before [DONE], and one of several data lines', async () => {
+    const server = await scripted([{ chunks: ['data: {"choices":\ndata:[{"delta":{"content":"a"}}]}\n\n', 'data: {"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}\n', DONE] }])
+    expect((await ask(at(server.url).model)).reply).toMatchObject({ message: { content: [text('ab')] }, finish: 'stop' })
+  })
+
   it('ends at [DONE] although the connection stays open', async () => {
     const server = await scripted([{ chunks: [delta({ content: 'x' }, 'stop'), DONE], hang: 2 }])
     const began = performance.now()
