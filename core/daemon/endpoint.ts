@@ -3,8 +3,8 @@
  * The lock decides who is the daemon, never a file; the folder belongs to us alone, or nothing is opened in it.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Stats } from 'node:fs'
-import { chmod, lstat, readFile, rm, writeFile } from 'node:fs/promises'
+import { lstatSync, readFileSync, type Stats } from 'node:fs'
+import { chmod, lstat, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
 import { makeFolder } from '../kernel/folder.js'
@@ -50,12 +50,15 @@ export async function writeToken({ token }: Endpoint): Promise<void> {
   await writeFile(token, secret, { mode: 0o600, flag: 'wx' })
   await chmod(token, 0o600)
 }
-/** The token of the daemon, or undefined when there is none; never one that another user wrote, or that is shown in a folder where others could have put the socket. */
+/**
+ * The token of the daemon, or undefined when there is none; never one that another user wrote, or that is shown in a folder where others could have put the socket.
+ * Read for every request, at once: the file is tiny, and turns in the thread pool take longer than it.
+ */
 export async function readToken({ folder, token }: Endpoint): Promise<string | undefined> {
   try {
-    const [found, around] = await Promise.all([lstat(token), lstat(folder)])
-    if (!found.isFile() || !isOurs(found) || notSafe(around) !== undefined) return undefined
-    const secret = (await readFile(token, 'utf8')).trim()
+    const found = lstatSync(token)
+    if (!found.isFile() || !isOurs(found) || notSafe(lstatSync(folder)) !== undefined) return undefined
+    const secret = readFileSync(token, 'utf8').trim()
     return secret.length < TOKEN_BYTES ? undefined : secret
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined

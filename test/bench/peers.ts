@@ -26,6 +26,8 @@ interface Peer {
   readonly name: string
   /** What npm installs; undefined is this checkout, packed. */
   readonly spec?: string
+  /** Needs a newer Node than the one that runs this: a package of it. */
+  readonly node?: string
   /** Its command, inside its folder. */
   readonly program: readonly string[]
   /** One prompt, without a terminal; and a process that waits for prompts. */
@@ -36,14 +38,16 @@ interface Peer {
   readonly files?: (url: string) => Readonly<Record<string, object>>
 }
 
+/** Stands for the Node that runs it. */
+const NODE = 'node'
 const modules = (...path: string[]): string => join('node_modules', ...path)
 const PEERS: readonly Peer[] = [
   {
-    name: 'hx', program: [process.execPath, modules('harnessx', 'dist', 'cli.cjs')], once: ['agent', '--ephemeral', PROMPT], waits: ['start', '--foreground'],
+    name: 'hx', program: [NODE, modules('harnessx', 'dist', 'cli.cjs')], once: ['agent', '--ephemeral', PROMPT], waits: ['start', '--foreground'],
     env: (home, url) => ({ HX_HOME: join(home, '.hx'), OPENAI_BASE_URL: url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' }),
   },
   {
-    name: 'pi', spec: '@mariozechner/pi-coding-agent@0.73.1', program: [process.execPath, modules('@mariozechner', 'pi-coding-agent', 'dist', 'cli.js')],
+    name: 'pi', spec: '@mariozechner/pi-coding-agent@0.73.1', program: [NODE, modules('@mariozechner', 'pi-coding-agent', 'dist', 'cli.js')],
     once: ['-p', '--no-session', '--provider', 'local', '--model', 'scripted', PROMPT], waits: ['--mode', 'rpc', '--no-session', '--provider', 'local', '--model', 'scripted'],
     env: home => ({ PI_CODING_AGENT_DIR: home, PI_OFFLINE: '1' }),
     files: url => ({ 'models.json': { providers: { local: { baseUrl: url, api: 'openai-completions', apiKey: 'k', models: [{ id: 'scripted' }] } } } }),
@@ -53,10 +57,15 @@ const PEERS: readonly Peer[] = [
     env: home => ({ OPENCODE_CONFIG: join(home, 'opencode.json'), OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' }),
     files: url => ({ 'opencode.json': { provider: { local: { npm: '@ai-sdk/openai-compatible', name: 'local', options: { baseURL: url, apiKey: 'k' }, models: { scripted: { name: 'scripted' } } } } } }),
   },
+  {
+    name: 'dsh', spec: '@deepseek-ai/dsh@0.1.0-rc.8', node: `node-${platform()}-${arch()}@24.21.0`, program: [NODE, modules('@deepseek-ai', 'dsh', 'lib', 'bin.js')],
+    once: ['--profile', 'headless', PROMPT], waits: ['--profile', 'web', '--no-open', '--port', '38080'],
+    env: (home, url) => ({ DSH_HOME: join(home, '.dsh'), DSH_AGENTS_HOME: join(home, '.agents'), DEEPSEEK_BASE_URL: url, DEEPSEEK_API_KEY: 'k' }),
+  },
 ]
 
 /** A peer that is installed, with a home and a workspace of its own. */
-interface Settled { readonly peer: Peer; readonly program: readonly string[]; readonly version: string; readonly sizeMB: number; readonly packages: number; readonly env: NodeJS.ProcessEnv; readonly work: string }
+interface Settled { readonly peer: Peer; readonly program: readonly string[]; /** Of the peer, and of its Node where that is another. */ readonly version: string; readonly sizeMB: number; readonly packages: number; readonly env: NodeJS.ProcessEnv; readonly work: string }
 
 export async function benchPeers(): Promise<Row[]> {
   let arrived = () => {}
@@ -128,15 +137,21 @@ async function settle(peer: Peer, root: string, url: string): Promise<Settled> {
   mkdirSync(work, { recursive: true })
   writeFileSync(join(work, 'README.md'), '# a project\n')
   for (const [name, value] of Object.entries(peer.files?.(url) ?? {})) writeFileSync(join(home, name), JSON.stringify(value))
-  const name = await install(peer, folder)
+  const name = await install(peer.spec, folder)
+  let node = process.execPath, needs = ''
+  if (peer.node !== undefined) {
+    const place = join(INSTALLS, 'node')
+    node = join(place, 'node_modules', await install(peer.node, place), 'bin', 'node')
+    needs = ` on ${(await execute(node, ['--version'])).stdout.trim()}`
+  }
   const { version } = JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }
   const lock = JSON.parse(readFileSync(join(folder, 'node_modules', '.package-lock.json'), 'utf8')) as { packages: object }
   const { stdout } = await execute('du', ['-sk', join(folder, 'node_modules')])
-  const program = peer.program.map(part => part.startsWith('node_modules') ? join(folder, part) : part)
-  return { peer, program, version, sizeMB: Number.parseInt(stdout) / 1024, packages: Object.keys(lock.packages).length, env: { PATH: process.env['PATH'], HOME: home, ...peer.env(home, url) }, work }
+  const program = peer.program.map(part => part === NODE ? node : part.startsWith('node_modules') ? join(folder, part) : part)
+  return { peer, program, version: version + needs, sizeMB: Number.parseInt(stdout) / 1024, packages: Object.keys(lock.packages).length, env: { PATH: process.env['PATH'], HOME: home, ...peer.env(home, url) }, work }
 }
-/** Installs unless that very version stands there. Gives the name of the package. */
-async function install({ spec }: Peer, folder: string): Promise<string> {
+/** Installs, `undefined` being this checkout, unless that very version stands there. Gives the name of the package. */
+async function install(spec: string | undefined, folder: string): Promise<string> {
   const at = spec?.lastIndexOf('@') ?? 0, name = spec?.slice(0, at) ?? 'harnessx', present = join(folder, 'node_modules', name, 'package.json')
   if (spec !== undefined && existsSync(present) && (JSON.parse(readFileSync(present, 'utf8')) as { version: string }).version === spec.slice(at + 1)) return name
   rmSync(folder, { recursive: true, force: true })
