@@ -3,12 +3,14 @@
  * What was compiled up to the end of the run goes in, so the next run compiles nothing that this one needed. Goes when Node 20 is not supported any more.
  * Invariants: a text is never run with the cache of another (a build has a folder of its own); a cache that can't be read or written is done without.
  */
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, sep } from 'node:path'
 import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 
+const DIGEST_BYTES = 32
 /** Folders of builds that nothing was written to for so long are removed. */
 const STALE_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -36,16 +38,22 @@ export function keepCompiled(folder: string): void {
   process.on('exit', () => { if (fresh.size > 0) write(folder, cache, fresh) })
 }
 
+/** V8 believes what it is given, and dies of half a file: so each begins with a digest of the rest. */
 function read(file: string): Buffer | undefined {
-  try { return readFileSync(file) } catch { return undefined }       // not there yet, or not ours to read: compiled anew
+  let kept: Buffer
+  try { kept = readFileSync(file) } catch { return undefined }       // not there yet, or not ours to read: compiled anew
+  const code = kept.subarray(DIGEST_BYTES)
+  return digest(code).equals(kept.subarray(0, DIGEST_BYTES)) ? code : undefined
 }
+const digest = (code: Buffer): Buffer => createHash('sha256').update(code).digest()
 
 function write(folder: string, cache: string, scripts: ReadonlyMap<string, Script>): void {
   try {
     mkdirSync(cache, { recursive: true, mode: 0o700 })
     for (const [file, script] of scripts) {
       const temporary = `${file}.${process.pid}`
-      writeFileSync(temporary, script.createCachedData(), { mode: 0o600 })
+      const code = script.createCachedData()
+      writeFileSync(temporary, Buffer.concat([digest(code), code]), { mode: 0o600 })
       renameSync(temporary, file)
     }
     for (const name of readdirSync(folder)) {

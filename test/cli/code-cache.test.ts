@@ -30,7 +30,7 @@ describe('compiled code', () => {
     })
     const before = await hx(['--help'])
     expect(before).toMatchObject({ code: 0, stderr: '' })
-    expect(await hx(['status'])).toMatchObject({ code: 1, stdout: expect.stringContaining('no daemon') })
+    expect(await hx(['status'])).toMatchObject({ code: 1, stderr: expect.stringContaining('no daemon') })
     if (own) expect(readdirSync(folder).sort()).toEqual(kept.sort())
   })
   it('is done without where it can not be kept', async () => {
