@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { promisify } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
@@ -38,6 +38,10 @@ describe('the package', () => {
   it('runs nothing when it is imported', async () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', `await import(${JSON.stringify(join(root, 'dist/api.js'))}); await import(${JSON.stringify(join(root, 'dist/testing.js'))})`, '--', '--version'])
     expect(stdout + stderr).toBe('')
+  })
+  it('holds every picture and page that one it holds leads to', () => {
+    const missing = files.filter(file => file.endsWith('.md')).flatMap(page => [...readFileSync(join(root, page), 'utf8').matchAll(/\]\(([^)#:]+\.(?:md|svg|png))(?:#[^)]*)?\)/g)].map(([, to]) => posix.join(posix.dirname(page), to!)).filter(to => !files.includes(to)))
+    expect(missing).toEqual([])
   })
   it('holds what runs, what is read, and nothing of the tests', () => {
     expect(files).toEqual(expect.arrayContaining(['dist/cli.cjs', 'dist/api.js', 'dist/testing.js', 'dist/schema.json', 'dist/types/core/api.d.ts', 'plugins/README.md', 'harness.config.yaml', 'README.md', 'LICENSE']))

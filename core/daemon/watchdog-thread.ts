@@ -22,10 +22,10 @@ const SILENT_MS = 1750, AGAIN_MS = 250
 const LOOK_MS = 100
 /** It used less of a core than this: it waits, and is not starved of time by others only if that goes on for longer. */
 const IDLE_SHARE = 0.2, IDLE_MS = 5_000
-/** No answer comes from inside native code. Who was called last is to blame when it waits (a synchronous child process); when it works it may be collecting garbage, and gets longer. Without anybody to blame, longest. */
-const MUTE_MS = 2_500, MUTE_BUSY_MS = 10_000, NOBODY_MS = 30_000
+/** No answer comes from inside native code. Who was called last is to blame when it waits (a synchronous child process); when it works it may be collecting garbage, and gets longer. Without anybody to blame it gets longest: `nobodyMs`. */
+const MUTE_MS = 2_500, MUTE_BUSY_MS = 10_000
 
-const { beat, debugged, seat, beatMs, who, quarantine, logs, daemon } = workerData as Start
+const { beat, debugged, seat, beatMs, nobodyMs, who, quarantine, logs, daemon } = workerData as Start
 let plugins: readonly Watched[] = []
 parentPort!.on('message', (told: readonly Watched[]) => { plugins = told })
 
@@ -60,7 +60,7 @@ function judge(at: number, silent: number): void {
   if (asking) {
     const plugin = plugins.find(one => one.seat === Atomics.load(seat, 0))
     if (plugin && silent > (idle ? MUTE_MS : MUTE_BUSY_MS)) end(plugin, undefined, silent)
-    else if (silent > NOBODY_MS) end(undefined, undefined, silent)
+    else if (silent > nobodyMs) end(undefined, undefined, silent)
   } else if (suspected === undefined || at - suspected.at > AGAIN_MS) ask(idle)
 }
 /** An answer says who runs and where. One about nobody is asked again, as long as the silence lasts. */
@@ -81,7 +81,7 @@ function ask(idle: boolean): void {
     const silent = at - Math.max(counted, Number(beaten) / 1e6 + beatMs)
     if (plugin === undefined) {
       suspected = undefined
-      if (silent > NOBODY_MS) end(undefined, lastAnswer, silent)
+      if (silent > nobodyMs) end(undefined, lastAnswer, silent)
     } else if (suspected?.plugin.id !== plugin.id) suspected = { plugin, at }
     else if (!idle || silent > IDLE_MS || /Atomics\.wait|Sync \(node:/.test(stack)) end(plugin, lastAnswer, silent)
   })

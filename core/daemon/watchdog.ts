@@ -12,6 +12,8 @@ import type { Endpoint } from './endpoint.js'
 
 /** How often this side says that it is alive. */
 export const BEAT_MS = 500
+/** Silence for which nobody can be blamed ends the process after this long. */
+export const NOBODY_MS = 30_000
 /** Asked in the stuck thread by the other one. */
 export const WHO = 'harnessx.who'
 
@@ -20,6 +22,7 @@ export interface Shared { readonly beat: BigInt64Array; readonly debugged: Int32
 export interface Watched { readonly id: string; readonly seat: number; readonly files: readonly string[]; readonly digest: string }
 export interface Start extends Shared {
   readonly beatMs: number
+  readonly nobodyMs: number
   readonly who: string
   readonly quarantine: string
   readonly logs: string
@@ -39,7 +42,7 @@ export function startWatchdog(app: App, { socket }: Endpoint): () => Promise<voi
     Atomics.store(shared.beat, 0, process.hrtime.bigint())
   }
   beat()
-  const start: Start = { ...shared, beatMs: BEAT_MS, who: WHO, quarantine, logs, daemon: basename(socket, '.sock') }
+  const start: Start = { ...shared, beatMs: BEAT_MS, nobodyMs: NOBODY_MS, who: WHO, quarantine, logs, daemon: basename(socket, '.sock') }
   const worker = new Worker(join(installation.root, 'dist', 'watchdog.cjs'), { workerData: start, name: 'watchdog', stderr: false, resourceLimits: { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 8 } })
   worker.unref()
   worker.on('error', error => { app.warn(`the watchdog ended (${error.message}); a plugin that never gives the process back is not found any more`) })

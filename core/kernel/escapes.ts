@@ -5,6 +5,7 @@
  */
 import { at, HarnessError } from '../errors.js'
 import { currentOwner } from './async-context.js'
+import { watchGlobals } from './globals.js'
 import type { Log } from './log.js'
 import { flatten, placeIn } from './report.js'
 
@@ -43,7 +44,7 @@ export function containEscapes(port: EscapePort): Containment {
   }
   process.on('uncaughtException', caught)
   process.on('unhandledRejection', caught)
-  const undo = [keepProcess(), keepStdout()]
+  const undo = [keepProcess(), keepStdout(), watchGlobals()]
   return {
     strikes: plugin => recent(plugin).length,
     release: () => {

@@ -11,6 +11,7 @@ import { Dispatcher } from './dispatch.js'
 import { Effects } from './effects.js'
 import { facade, hold } from './facade.js'
 import { Generation, type Optional } from './generation.js'
+import { changedGlobal, whatChanged } from './globals.js'
 import type { Context, PluginModule, Services as ServiceMap } from './hooks.js'
 import { Footprint, type Leak } from './leaks.js'
 import { within } from './limits.js'
@@ -179,7 +180,11 @@ export class Kernel {
     this.#mounted.add(generation)
     const footprint = generation.footprint = new Footprint(generation.id, () => [...this.#mounted].reduce((sum, { timers }) => sum + timers.running, 0))
     try {
-      const undo = await this.#apply(generation, start, limitMs).finally(() => { footprint.mounted() })
+      const undo = await this.#apply(generation, start, limitMs).finally(() => {
+        footprint.mounted()
+        const changed = changedGlobal()
+        if (changed !== undefined) generation.warn(`once it had loaded, ${whatChanged(changed)}`)
+      })
       hold(generation, undo, 'the disposer that apply returned')
       if (exclusive) {
         this.#services.check(generation.offers.values())

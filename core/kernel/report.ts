@@ -9,7 +9,7 @@ export interface Report {
   readonly level: 'info' | 'warn' | 'error'
   readonly plugin: string
   readonly hook: string
-  readonly what: 'failed' | 'timed out' | 'slow' | 'unmatched' | 'misfit'
+  readonly what: 'failed' | 'timed out' | 'slow' | 'unmatched' | 'misfit' | 'global'
   /** One sentence that names plugin and hook. */
   readonly message: string
   readonly error?: FlatError | undefined

@@ -227,15 +227,13 @@ describe('a reply that is not whole', () => {
 })
 
 describe('an abort', () => {
-  it('reaches a model that does not listen within 50 ms', async () => {
+  it('lets go of a model that does not listen', async () => {
     const { agent, model, cwd } = await testAgent()
     model.says({ chunks: ['ha'], deaf: true })
     const run = await agent.agents.run({ prompt: 'go', cwd })
     await until(() => model.requests.length === 1)
-    const asked = performance.now()
     expect(agent.agents.abort(run.session, 'enough')).toBe(true)
     const ran = await finished(run)
-    expect(performance.now() - asked).toBeLessThan(50)
     expect(ran).toMatchObject({ reason: 'aborted', message: 'enough' })
     expect(ofType(ran.log, 'turn-end')).toHaveLength(1)
   })

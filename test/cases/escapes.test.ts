@@ -17,6 +17,7 @@ describe('in one run, a plugin that', () => {
     ['changes the current folder', `process.chdir('/')`, /^hx: plugin "rude" could not be loaded: called process\.chdir\("\/"\), which would move the host/m],
     ['kills the process in a handler', `ctx.on('agent/turn-start', () => { process.kill(process.pid, 'SIGKILL') })`, /called process\.kill\(\d+\), which would end the host/],
     ['aborts the process in a timer', `setTimeout(() => process.abort(), 1)`, /threw outside of any call: plugin "rude" called process\.abort\(\)/],
+    ['replaces what all share in a handler', `const { parse } = JSON; ctx.on('agent/turn-start', () => { JSON.parse = text => parse(text) })`, /^hx: plugin "rude": after its handler of "agent\/turn-start" JSON\.parse is not what it was: /m],
     ['takes everybody\'s listeners off the process', `process.removeAllListeners()`, /called process\.removeAllListeners\(\), which would deafen the host/],
   ])('%s harms nobody: the task is done, and stdout holds the answer alone', async (_, body, says) => {
     const { hx } = place({ 'harness.config.yaml': config('rude', 'guard'), 'plugins/rude.ts': plugin(body), 'plugins/guard.ts': guard, 'README.md': '# Demo\n' })
@@ -28,15 +29,20 @@ describe('in one run, a plugin that', () => {
 })
 
 describe('in a daemon, a plugin that', () => {
-  it('throws again and again outside of any call is stopped; the others and the daemon go on, and a fix brings it back', async () => {
+  it('throws again and again outside of any call is stopped, also for the next daemon; the others and the daemon go on, and a fix brings it back', async () => {
     const here = place({ 'harness.config.yaml': config('rude', 'guard'), 'plugins/rude.ts': plugin(`const timer = setInterval(() => { throw new Error('tick') }, 20); ctx.effect(() => () => { clearInterval(timer) })`), 'plugins/guard.ts': guard, 'README.md': '# Demo\n' })
-    const daemon = here.start(['start', '--foreground', '--trust'])
+    let daemon = here.start(['start', '--foreground', '--trust'])
     const state = async (id: string) => (JSON.parse((await here.hx(['plugins', '--json', '--trust'])).stdout) as { plugins: { id: string; state: string; lastError?: string; reason?: string }[] }).plugins.find(one => one.id === id)!
     await until(() => daemon.output().stderr.includes('plugin "rude" is quarantined'))
     expect(await state('rude')).toMatchObject({ state: 'quarantined' })
     expect(await state('guard')).toMatchObject({ state: 'active' })
     expect((await here.hx(['agent', '--offline', '--trust', 'Read README.md'])).stdout).toContain('"Demo"')
     expect(daemon.output().stderr.match(/threw outside of any call: tick/g)!.length).toBeGreaterThanOrEqual(3)
+    daemon.child.kill('SIGKILL')
+    await daemon.ended
+    daemon = here.start(['start', '--foreground', '--trust'])
+    await until(() => daemon.output().stderr.includes('listens on'))
+    expect([await state('rude'), daemon.output().stderr.includes('threw outside')]).toEqual([expect.objectContaining({ state: 'quarantined', reason: expect.stringContaining('it threw 3 times outside of any call') as unknown }), false])
     here.write('plugins/rude.ts', plugin(`ctx.logger.info('mended')`))
     await until(async () => (await state('rude')).state === 'active')
     daemon.child.kill('SIGTERM')

@@ -8,7 +8,7 @@ describe('a plugin that does not load', () => {
   it.each([
     ['throws in apply', `throw new Error('no disk')`, /no disk/],
     ['throws nothing', `throw undefined`, /undefined was thrown/],
-    ['rejects late', `await sleep(5); throw new Error('late')`, /late|timers/],
+    ['rejects late', `await new Promise(done => { setTimeout(done, 5) }); throw new Error('late')`, /late/],
     ['reads a service that nobody provides', `(ctx as any).other.go()`, /other/],
     ['writes to its ctx', `(ctx as any).on = () => {}`, /./],
     ['registers a tool without a name', `ctx.tools.register({ description: 'x', parameters: {}, execute: () => '' } as never)`, /name/],
@@ -37,6 +37,21 @@ describe('a tool that two plugins offer', () => {
     expect((await host.run('go')).results).toEqual(['mine'])
     await host.configure(['tool-bash'])
     expect((await host.run('go')).results).toEqual(['theirs\n[exit code 0]'])
+  })
+})
+
+describe('a plugin that is reloaded', () => {
+  it('offers its tools in the same words and at the same place, once, however often', async () => {
+    const counts = `ctx.tools.register({ name: 'count', description: 'Counts.', readOnly: true, parameters: { type: 'object', properties: { n: { type: 'integer', description: 'To what.' } }, required: ['n'] }, execute: ({ n }: any) => String(n) })`
+    const host = await caseHost({ plugins: { before: tool('one'), counts, after: tool('two') }, replies: [{ calls: [{ name: 'count', arguments: { n: 3 } }] }, 'done'] })
+    const offered = host.tools()
+    expect(offered.map(({ name }) => name)).toEqual(['one', 'count', 'two'])
+    for (let version = 0; version < 3; version++) {
+      host.save('counts', `${counts} // ${version}`)
+      expect((await host.reload('counts')).failed).toEqual([])
+      expect(host.tools()).toEqual(offered)
+    }
+    expect((await host.run('go')).results).toEqual(['3'])
   })
 })
 

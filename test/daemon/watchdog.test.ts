@@ -1,6 +1,11 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { NOBODY_MS } from '../../core/daemon/watchdog.js'
+import { folder } from '../support/folder.js'
 import { place, until, type Place } from '../support/hx.js'
 
 /** A plugin whose line 9 never gives the process back. `types` before it show that the line is that of the source. */
@@ -66,6 +71,17 @@ describe('a plugin that never gives the process back', () => {
         expect((await daemon.ended).stderr).toMatch(/plugin "rude" is quarantined: it held the whole process up for \d/)
       })(),
     ])
+  })
+  it('can not be named in native code after an await: the process is ended all the same, after a limit, with a report', { timeout: 60_000 }, async () => {
+    const { path } = folder()
+    const child = spawn(process.execPath, [fileURLToPath(new URL('../support/processes/stuck.mjs', import.meta.url)), '3000', path], { stdio: ['pipe', 'pipe', 'pipe'] })
+    let said = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { said += chunk.toString() })
+    expect((await once(child, 'close') as [unknown, unknown])[1]).toBe('SIGKILL')
+    expect(said).toMatch(/^stuck now\nhx: the whole process was held up for \d+\.\d s, and no plugin could be named; this process ends, the next command starts it again\n$/)
+    const report = readdirSync(path).filter(name => name.includes('.crash-')).map(name => JSON.parse(readFileSync(join(path, name), 'utf8')) as { plugin?: string; heldMs: number })
+    expect(report).toEqual([expect.objectContaining({ heldMs: expect.any(Number) as unknown })])
+    expect([report[0]!.plugin, report[0]!.heldMs > 3000, existsSync(join(path, 'quarantine.json')), NOBODY_MS]).toEqual([undefined, true, false, 30_000])
   })
   it('is not loaded again: the next command starts the daemon, a required one refuses, and a fix, or asking for it, brings it back', { timeout: 60_000 }, async () => {
     const here = place(with_(at(`ctx.on('agent/tool-start', () => { spin() })`, LOOP)))

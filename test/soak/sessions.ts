@@ -45,7 +45,8 @@ export function apply(ctx: Context) {
 }
 `
 
-export async function manySessions({ sessions, side = 4, everyMs = 50, looks = 40 }: { sessions: number; side?: number; everyMs?: number; looks?: number }): Promise<SessionFigures> {
+/** Goes on until there were that many sessions and that many reloads; after `mostMs` in any case. */
+export async function manySessions({ sessions, reloads = 0, side = 4, everyMs = 50, looks = 40, mostMs = 15 * 60_000 }: { sessions: number; reloads?: number; side?: number; everyMs?: number; looks?: number; mostMs?: number }): Promise<SessionFigures> {
   tally.clear()
   Object.assign(globalThis, { hxTally: of })
   let version = 0, next = 0, done = 0, peakMB = 0
@@ -75,8 +76,9 @@ export async function manySessions({ sessions, side = 4, everyMs = 50, looks = 4
   try {
     let first: SessionFigures['first'] | undefined
     const step = Math.max(1, Math.floor(sessions / looks))
-    while (next < sessions) {
-      const until = Math.min(sessions, next + step)
+    const enough = () => done >= sessions && running.app.status().reloads >= reloads || performance.now() - begin > mostMs
+    while (!enough()) {
+      const until = next + step
       await Promise.all(Array.from({ length: side }, async () => { while (next < until) await one() }))
       peakMB = Math.max(peakMB, process.memoryUsage().rss / 1024 / 1024)
       points.push({ sessions: done, seconds: (performance.now() - begin) / 1000, heapMB: await heapKB() / 1024, rssMB: process.memoryUsage().rss / 1024 / 1024 })
@@ -96,7 +98,7 @@ export async function manySessions({ sessions, side = 4, everyMs = 50, looks = 4
 }
 
 export const soak: Soak = async ({ say, check }) => {
-  const { sessions, failed, wrong, reloads, seconds, kbPerSession, mbPerMinute, peakMB, first, last, complaints, looks } = await manySessions({ sessions: 10_000 })
+  const { sessions, failed, wrong, reloads, seconds, kbPerSession, mbPerMinute, peakMB, first, last, complaints, looks } = await manySessions({ sessions: 10_000, reloads: 3_000 })
   say(`${sessions} in ${seconds.toFixed(0)} s over ${reloads} reloads: ${failed.length} failed, ${wrong.length} calls not judged and run exactly once; heap ${mbPerMinute.toFixed(2)} MB a minute (${kbPerSession.toFixed(3)} KB a session), peak ${peakMB.toFixed(0)} MB resident; descriptors ${first.descriptors} → ${last.descriptors}`)
   mkdirSync('dist/soak', { recursive: true })
   const file = join('dist/soak', 'sessions.svg')
@@ -106,6 +108,7 @@ export const soak: Soak = async ({ say, check }) => {
   ]))
   say(`chart: ${file}`)
   check(failed.length === 0, failed.slice(0, 5).join('; '))
+  check(sessions >= 10_000 && reloads >= 3_000, `${sessions} sessions and ${reloads} reloads, of 10000 and 3000`)
   check(wrong.length === 0, wrong.slice(0, 5).join('; '))
   check(mbPerMinute < 1, `the heap grows by ${mbPerMinute.toFixed(2)} MB a minute, the limit is 1`)
   check(peakMB < 350, `${peakMB.toFixed(0)} MB at the peak, the limit is 350`)

@@ -1,0 +1,49 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { watchGlobals } from '../../core/kernel/globals.js'
+import { testKernel } from '../support/kernel.js'
+
+/** A kernel in a process that is looked after; what a test changes is put back. */
+function watched() {
+  const { parse, stringify } = JSON
+  const kernel = testKernel(), off = watchGlobals()
+  onTestFinished(() => {
+    off()
+    Object.assign(JSON, { parse, stringify })
+    Reflect.deleteProperty(Object.prototype, 'injected')
+  })
+  return kernel
+}
+const changed = (lines: readonly { readonly plugin?: string | undefined; readonly message: string }[]) => lines.filter(({ message }) => message.includes('is not what it was')).map(({ plugin, message }) => `${plugin}: ${message.split(':')[1]!.trim()}`)
+const replace = (): void => { const { parse } = JSON; JSON.parse = (text: string) => parse(text) as unknown }
+
+describe('something that the whole process shares', () => {
+  it('is named with the plugin after whose handler it was another, once; the calls go on', async () => {
+    const { live, judge, lines } = watched()
+    await live(ctx => { ctx.on('agent/pre-tool-use', () => {}) }, { id: 'mild' })
+    await live(ctx => { ctx.on('agent/pre-tool-use', async () => { await null; replace() }) }, { id: 'rude', row: 1 })
+    expect((await judge()).kind).toBe('allow')
+    expect(changed(lines)).toEqual(['rude: after its handler of "agent/pre-tool-use" JSON.parse is not what it was'])
+    expect(lines.find(({ plugin }) => plugin === 'rude')!.message).toContain('or put it back in an undo (ctx.effect)')
+  })
+  it('is named when a plugin has loaded that changed it, also when it failed to', async () => {
+    const { live, mount, lines } = watched()
+    await live(() => { Object.assign(Object.prototype, { injected: true }) }, { id: 'rude' })
+    await mount(() => { JSON.stringify = () => ''; throw new Error('boom') }, { id: 'worse' }).catch(() => {})
+    expect(changed(lines)).toEqual(['rude: once it had loaded, Object.prototype or Array.prototype is not what it was', 'worse: once it had loaded, JSON.stringify is not what it was'])
+  })
+  it('may go back to what it was, which is nobody\'s change', async () => {
+    const { live, kernel, judge, lines } = watched()
+    await live(ctx => { ctx.on('agent/pre-tool-use', () => {}) }, { id: 'mild' })
+    const tracer = await live(ctx => { ctx.effect(() => { const { parse } = JSON; replace(); return () => { JSON.parse = parse } }) }, { id: 'tracer', row: 1 })
+    await kernel.dispose(tracer)
+    await judge()
+    expect(changed(lines)).toEqual(['tracer: once it had loaded, JSON.parse is not what it was'])
+  })
+  it('is nobody\'s business in a process that is not the host\'s own', async () => {
+    const { live, judge, lines } = testKernel(), { parse } = JSON
+    onTestFinished(() => { JSON.parse = parse })
+    await live(ctx => { ctx.on('agent/pre-tool-use', replace) }, { id: 'rude' })
+    await judge()
+    expect(changed(lines)).toEqual([])
+  })
+})
