@@ -64,6 +64,9 @@ export function installationOf(file: string): Installation {
   return { root, built, plugins: built ? join(root, 'dist', 'plugins') : join(root, 'plugins'), config: join(root, CONFIG_NAME) }
 }
 
+/** A file that came built with `installation`: its lines say nothing to a person. */
+export const isShipped = (file: string, { root, built }: Installation): boolean => built && file.startsWith(join(root, 'dist') + sep)
+
 function rootAbove(start: string): string {
   for (let folder = start; ; folder = dirname(folder)) {
     if (isOurs(join(folder, 'package.json'))) return folder

@@ -4,7 +4,7 @@
  * Invariants: a text is never run with the cache of another (a build has a folder of its own); a cache that can't be read or written is done without.
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, sep } from 'node:path'
 import { cachedDataVersionTag } from 'node:v8'
@@ -47,9 +47,15 @@ function read(file: string): Buffer | undefined {
 }
 const digest = (code: Buffer): Buffer => createHash('sha256').update(code).digest()
 
+/** Level by level, as kernel/folder.ts says why; that file is part of what is kept here, so it is not loaded for this. */
+function make(folder: string): void {
+  if (existsSync(folder)) return
+  make(dirname(folder))
+  mkdirSync(folder, { mode: 0o700 })
+}
 function write(folder: string, cache: string, scripts: ReadonlyMap<string, Script>): void {
   try {
-    mkdirSync(cache, { recursive: true, mode: 0o700 })
+    make(cache)
     for (const [file, script] of scripts) {
       const temporary = `${file}.${process.pid}`
       const code = script.createCachedData()

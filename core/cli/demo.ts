@@ -92,7 +92,7 @@ export async function demo(io: Io): Promise<number> {
     const failed = seen(started, 'failed', 'greeting')
     await writeFile(plugin, FILES['plugins/greeting.ts']!.replace('{ console', '{{ console'))
     await failed                                             // the log says what and where
-    title(io, 'now on your own files', 'hx agent --offline "Read README.md"   ·   with DEEPSEEK_API_KEY or OPENAI_API_KEY set: hx agent "…"   ·   hx init   ·   hx --help')
+    title(io, 'now on your own files', 'hx agent --offline "Read README.md"\n  hx agent "…"                           with DEEPSEEK_API_KEY or OPENAI_API_KEY set\n  hx init                                a config of your own; hx --help for the rest')
     return 0
   } finally {
     await app?.stop()

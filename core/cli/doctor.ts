@@ -2,7 +2,7 @@
  * `hx doctor`: looks at what hx needs and has, changes nothing, and says for each finding what to type next. Reads a folder's config only when that is trusted.
  * `ok` and `note` are for information; a `finding` makes exit code 1.
  */
-import { existsSync, lstatSync, readFileSync, statfsSync, watch } from 'node:fs'
+import { accessSync, constants, existsSync, lstatSync, readFileSync, statfsSync, statSync, watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { execFile } from 'node:child_process'
 import semver from 'semver'
@@ -57,18 +57,24 @@ function path(io: Io, { installation }: Places): Check {
   if (other !== undefined) return finding('path', `another hx comes first on the PATH: ${other}; this one is in ${installation.root}`, 'type -a hx')
   return onPath('hx', io.env['PATH']) ? ok('path', 'hx on the PATH is this one') : note('path', `hx is not on the PATH; this one is in ${installation.root}`, `npm install --global ${installation.root}`)
 }
-/** What holds keys, sessions and the socket belongs to us alone. */
+/** What holds keys, sessions and the socket belongs to us alone, and can be written or made. */
 function folders({ config, state, run }: Places): Check[] {
-  return [config, state, run].filter(folder => existsSync(folder)).flatMap((folder): Check[] => {
+  return [config, state, run].flatMap((folder): Check[] => {
+    const standing = nearest(folder)
+    if (!canWrite(standing)) return [finding('folders', `${folder} can not be ${standing === folder ? 'written' : `made: ${standing} can not be written`}`, 'set HX_HOME to a folder of yours, then: hx doctor')]
+    if (standing !== folder) return []
     const { uid, mode } = lstatSync(folder)
     if (process.getuid && uid !== process.getuid()) return [finding('folders', `${folder} belongs to another user`, 'set HX_HOME to a folder of yours, then: hx doctor')]
     return (mode & 0o077) === 0 || (folder === config && (mode & 0o022) === 0) ? [ok('folders', `${folder} is for its owner`)] : [finding('folders', `${folder} is open to others (mode ${(mode & 0o777).toString(8)})`, `chmod 700 ${folder}`)]
   })
 }
+/** The folder itself, or the first above it that is there. */
+const nearest = (folder: string): string => existsSync(folder) ? folder : nearest(dirname(folder))
+function canWrite(folder: string): boolean {
+  try { accessSync(folder, constants.W_OK | constants.X_OK); return statSync(folder).isDirectory() } catch { return false }      // read-only, or not ours
+}
 function disk({ state }: Places): Check {
-  let folder = state
-  while (!existsSync(folder)) folder = dirname(folder)
-  const { bavail, bsize } = statfsSync(folder), free = bavail * bsize, megabytes = `${Math.floor(free / 1024 / 1024)} MB free`
+  const folder = nearest(state), { bavail, bsize } = statfsSync(folder), free = bavail * bsize, megabytes = `${Math.floor(free / 1024 / 1024)} MB free`
   return free >= LEAST_FREE ? ok('disk', `${megabytes} for sessions and logs`) : finding('disk', `${megabytes} at ${folder}, where sessions and logs are kept`, `df -h ${folder}`)
 }
 function files(): Check {

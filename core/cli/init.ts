@@ -3,10 +3,10 @@
  * What it wrote is trusted, unless something stands there already that would run or be read with it.
  */
 import { existsSync } from 'node:fs'
-import { appendFile, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { HarnessError } from '../errors.js'
+import { HarnessError, messageOf } from '../errors.js'
 import { makeFolder } from '../kernel/folder.js'
 import { TrustStore } from '../loader/trust-store.js'
 import { CONFIG_NAME } from '../places.js'
@@ -24,7 +24,10 @@ export async function init(io: Io): Promise<number> {
   try {
     await writeFile(file, text, { flag: 'wx' })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+      await rm(file, { force: true })                          // a torn one would be a config that is there already
+      throw new HarnessError('storage_failed', `"${file}" could not be written (${messageOf(error)}); check that the disk has space and the folder can be written`, { cause: error, place: { file } })
+    }
     throw new HarnessError('usage', `"${file}" is there already and stays as it is; edit it, or see "hx config check"`, { place: { file } })
   }
   const wrote = [file, ...await typesFor(cwd), ...await ignoredIn(cwd)]

@@ -76,14 +76,20 @@ export class Io {
   }
 }
 
+/** Codes of a disk that takes no more: a write names no path with them. */
+const DISK = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EFBIG'])
 /** What the file system refused is no mistake of the host: the disk is full or read-only, a folder belongs to somebody else. */
 function ofSystem(error: unknown): HarnessError | undefined {
-  const { syscall, path } = (error ?? {}) as NodeJS.ErrnoException
-  return syscall === undefined || path === undefined ? undefined : new HarnessError('storage_failed', messageOf(error), { cause: error })
+  const { syscall, path, code = '' } = (error ?? {}) as NodeJS.ErrnoException
+  return syscall === undefined || (path === undefined && !DISK.has(code)) ? undefined : new HarnessError('storage_failed', messageOf(error), { cause: error })
 }
 function realFolder(dir: string | undefined): string {
-  let path: string
-  try { path = realpathSync(resolve(dir ?? '')) } catch (error) { throw new HarnessError('usage', `${dir === undefined ? 'the current folder' : `the folder "${dir}"`} does not exist`, { cause: error }) }
+  let path = dir ?? ''
+  try { path = realpathSync(path = resolve(path)) } catch (error) {
+    // Node gives a byte that is not UTF-8 as U+FFFD, and no path leads there any more.
+    const why = path.includes('\ufffd') ? 'has a path that is not UTF-8, and can not be worked in; rename it' : 'does not exist'
+    throw new HarnessError('usage', `${dir === undefined ? 'the current folder' : `the folder "${dir}"`} ${why}`, { cause: error })
+  }
   if (!statSync(path).isDirectory()) throw new HarnessError('usage', `"${dir}" is not a folder`)
   return path
 }

@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import { at } from '../errors.js'
 import type { HandlerInfo } from '../kernel/dispatch.js'
+import { isShipped, places } from '../places.js'
 import type { Io } from './io.js'
 import { withClient } from './connect.js'
 import { elapsed, oneLine, table } from './terminal.js'
@@ -9,8 +10,9 @@ import { elapsed, oneLine, table } from './terminal.js'
 export const hooks = (io: Io): Promise<number> => withClient(io, {}, async client => {
   const list = await client.hooks()
   if (io.json) { io.line({ hooks: list }); return 0 }
+  const { installation } = places(io.env)
   const rows = list.flatMap(({ hook, kind, handlers }) => handlers.map((handler, i) => [
-    i === 0 ? hook : '', i === 0 ? kind : '', String(i + 1), handler.plugin, because(handler), handler.file ? `${basename(handler.file)}:${handler.line}` : '',
+    i === 0 ? hook : '', i === 0 ? kind : '', String(i + 1), handler.plugin, because(handler), handler.file === undefined ? '' : isShipped(handler.file, installation) ? 'shipped' : `${basename(handler.file)}:${handler.line}`,
     String(handler.calls), String(handler.errors), String(handler.blocks), String(handler.timeouts), elapsed(handler.p50), elapsed(handler.p95),
   ]))
   const head = ['HOOK', 'KIND', '', 'PLUGIN', 'BECAUSE', 'WHERE', 'CALLS', 'ERRORS', 'BLOCKS', 'TIMEOUTS', 'P50', 'P95']

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { at, didYouMean, HarnessError } from '../errors.js'
 import type { HandlerInfo } from '../kernel/dispatch.js'
 import type { PluginInfo } from '../loader/host.js'
+import { isShipped, places, type Installation } from '../places.js'
 import type { Client } from './client.js'
 import { find, withClient } from './connect.js'
 import type { Io } from './io.js'
@@ -33,12 +34,13 @@ export const info = (io: Io, id: string): Promise<number> => withClient(io, {}, 
     ...row('tools', tools.join(', ') || 'none'), ...row('models', models.join(', ')),
   ]
   io.say(`${io.paint('bold', plugin.id)}\n${rows.map(([name, value]) => `  ${name.padEnd(11)}${value}`).join('\n')}`)
-  for (const { hook, kind, handlers } of hooks) for (const handler of handlers) io.say(`  ${'handler'.padEnd(11)}${hook} (${kind}) ${figures(handler)}`)
+  const { installation } = places(io.env)
+  for (const { hook, kind, handlers } of hooks) for (const handler of handlers) io.say(`  ${'handler'.padEnd(11)}${hook} (${kind})${figures(handler, installation)}`)
   for (const { ts, level, message, times } of plugin.errors ?? []) io.say(`  ${io.paint(level === 'error' ? 'red' : 'yellow', level.padEnd(11))}${ts.slice(11, 19)} ${oneLine(message, 400)}${times > 1 ? ` (${times} times)` : ''}`)
   return 0
 })
-const figures = ({ file, line, calls, errors, blocks, timeouts, p95 }: HandlerInfo): string =>
-  `${file === undefined ? '' : at({ file, line })}: ${counted(calls, 'call')}, ${counted(errors, 'error')}, ${counted(blocks, 'block')}, ${counted(timeouts, 'timeout')}, p95 ${elapsed(p95)}`
+const figures = ({ file, line, calls, errors, blocks, timeouts, p95 }: HandlerInfo, installation: Installation): string =>
+  `${file === undefined || isShipped(file, installation) ? '' : ` ${at({ file, line })}`}: ${counted(calls, 'call')}, ${counted(errors, 'error')}, ${counted(blocks, 'block')}, ${counted(timeouts, 'timeout')}, p95 ${elapsed(p95)}`
 
 export async function pluginOf(client: Client, id: string): Promise<PluginInfo> {
   const all = await client.plugins()

@@ -1,6 +1,7 @@
 /** `hx plugins`: entries of the config, their state, and the switch that edits the file. */
 import { HarnessError } from '../errors.js'
 import { Quarantine } from '../kernel/quarantine.js'
+import { isShipped, places } from '../places.js'
 import type { Client } from './client.js'
 import { setEnabled, taken } from './edit.js'
 import { find as found, runningDaemon, withClient } from './connect.js'
@@ -13,18 +14,21 @@ export const list = (io: Io): Promise<number> => withClient(io, {}, async client
   const all = await client.plugins(), { held } = await client.status()
   if (io.json) { io.line({ plugins: all, ...(held.length > 0 && { held }) }); return 0 }
   for (const line of heldLines(held)) io.say(io.paint('yellow', `held: ${line}: ${HOW}`))
+  const { installation } = places(io.env)
   if (all.length === 0) { io.say('no plugins: the config has no rows under "plugins:"'); return 0 }
   io.say(table([['PLUGIN', 'STATE', 'HANDLERS', 'TOOLS', 'VERSION', 'RELOAD', 'FROM'], ...all.map(plugin => [
     plugin.id, stateOf(plugin, io.paint), String(plugin.handlers), String(plugin.tools), String(plugin.version),
-    plugin.lastReloadMs === undefined ? '' : elapsed(plugin.lastReloadMs), tail(plugin.from, 60),
+    plugin.lastReloadMs === undefined ? '' : elapsed(plugin.lastReloadMs), isShipped(plugin.from, installation) ? 'shipped' : tail(plugin.from, 60),
   ])], io.paint))
   for (const plugin of all) {
     const why = plugin.lastError ?? plugin.reason
-    if (why !== undefined) io.say(`  ${io.paint(plugin.state === 'active' ? 'yellow' : TONES[plugin.state], plugin.id)}: ${oneLine(why, 400)}`)
+    if (why !== undefined) io.say(`  ${io.paint(plugin.state === 'active' ? 'yellow' : TONES[plugin.state], plugin.id)}${about(plugin.id, oneLine(why, 400))}`)
   }
   return 0
 })
 
+/** A sentence behind the name it begins with. */
+const about = (id: string, sentence: string): string => sentence.startsWith(`plugin "${id}"`) ? sentence.slice(`plugin "${id}"`.length) : `: ${sentence}`
 /** The end of a path tells more than its beginning. */
 const tail = (path: string, width: number): string => path.length > width ? `…${oneLine(path.slice(1 - width), width)}` : oneLine(path, width)
 
@@ -34,7 +38,7 @@ export const disable = (io: Io, id: string): Promise<number> => toggle(io, id, f
 async function toggle(io: Io, id: string, enabled: boolean): Promise<number> {
   const { file, changed } = await setEnabled(io, id, enabled)
   const { plugin } = await taken(io, id)
-  const now = plugin ? `, now ${plugin.state}${plugin.reason ? `: ${plugin.reason}` : ''}` : ''
+  const now = plugin === undefined ? '' : plugin.state === (enabled ? 'active' : 'disabled') ? `; the daemon ${enabled ? 'runs it' : 'does not run it'}` : `; in the daemon it is ${plugin.state}${plugin.reason ? `: ${plugin.reason}` : ''}`
   if (io.json) io.line({ id, enabled, file, changed, ...(plugin && { state: plugin.state }) })
   else io.say(changed ? `"${id}" is ${enabled ? 'enabled' : 'disabled'} in ${file}${now}` : `"${id}" was ${enabled ? 'enabled' : 'disabled'} already in ${file}${now}`)
   return plugin?.state === 'failed' ? 1 : 0

@@ -1,5 +1,6 @@
 /** `hx status`: the daemon of this config, or that there is none (exit 1). */
 import { HarnessError } from '../errors.js'
+import type { PluginInfo } from '../loader/host.js'
 import { find, runningDaemon } from './connect.js'
 import { heldLines, HOW } from './held.js'
 import type { Io } from './io.js'
@@ -11,14 +12,14 @@ export async function status(io: Io): Promise<number> {
     const crashed = await (await import('../daemon/run-mark.js')).readMark(find(io).endpoint)
     throw new HarnessError('daemon_missing', crashed ? `no daemon is running for this config: the last one (pid ${crashed.pid}) ended without being stopped; see "hx logs", start it with "hx start"` : 'no daemon is running for this config; start one with "hx start"')
   }
-  const now = await daemon.status().finally(() => daemon.close())
+  const [now, plugins] = await Promise.all([daemon.status(), daemon.plugins()]).finally(() => daemon.close())
   if (io.json) { io.line(now); return 0 }
   const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MB`
   io.say([
     `${io.paint('green', 'running')}  pid ${now.pid}, version ${now.version}, for ${elapsed(now.uptimeMs)}`,
     `config   ${now.config.path}: ${now.config.state === 'in force' ? 'in force' : io.paint('red', `the last edit was rejected: ${now.config.problem}`)}`,
     `plugins  ${now.plugins} active, ${counted(now.reloads, 'reload')}`,
-    ...now.quarantined.length > 0 ? [`         ${io.paint('red', `quarantined: ${now.quarantined.join(', ')}`)}; see "hx plugins"`] : [],
+    ...troubles(plugins).map(({ what, ids }) => `         ${io.paint(what === 'failed' || what === 'quarantined' ? 'red' : 'yellow', `${what}: ${ids.join(', ')}`)}; see "hx plugins"`),
     `turns    ${now.sessions} running, ${now.queued} waiting; ${counted(now.asks, 'open ask')}; ${counted(now.connections, 'connection')}`,
     `memory   ${megabytes(now.rssBytes)} resident, ${megabytes(now.heapBytes)} heap; event loop p99 ${elapsed(now.loopDelayP99Ms)}`,
     ...now.restarts > 0 ? [io.paint('yellow', `crashes  started again ${counted(now.restarts, 'time')} of late; see "hx logs"`)] : [],
@@ -26,4 +27,12 @@ export async function status(io: Io): Promise<number> {
     ...now.tcp === undefined ? [] : [`tcp      ${now.tcp}`],
   ].join('\n'))
   return 0
+}
+/** What does not run as the config and its files say. */
+function troubles(plugins: readonly PluginInfo[]): { what: string; ids: string[] }[] {
+  const of = (what: string, is: (plugin: PluginInfo) => boolean) => ({ what, ids: plugins.filter(is).map(({ id }) => id) })
+  return [
+    of('quarantined', ({ state }) => state === 'quarantined'), of('failed', ({ state }) => state === 'failed'), of('waiting', ({ state }) => state === 'waiting'),
+    of('as before its last edit', ({ state, lastError }) => state === 'active' && lastError !== undefined),
+  ].filter(({ ids }) => ids.length > 0)
 }

@@ -2,9 +2,10 @@
  * From a row of the config to the file of its module. Knows the order of places, reads no module.
  * `from` is a path from the row's own config file or a package; without it: ./plugins/<name>, a shipped plugin, the package harnessx-plugin-<name>.
  */
+import { readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { HarnessError } from '../errors.js'
+import { didYouMean, HarnessError } from '../errors.js'
 import type { Installation } from '../places.js'
 import type { ConfigRow } from './config.js'
 import type { Files } from './files.js'
@@ -31,7 +32,7 @@ export function entryFile(row: Row, installation: Installation, files: Files): E
   const looked = atHome ? [...shipped, ...own] : [...own, ...shipped]
   const file = looked.find(path => files.isFile(path))
   if (file !== undefined) return { file, looked, ...(!atHome && own.includes(file) && !shipped.includes(file) && shipped.some(path => files.isFile(path)) && { shadows: true }) }
-  return fromPackage(row, `harnessx-plugin-${row.name}`, folder, files, looked)
+  return fromPackage(row, `harnessx-plugin-${row.name}`, folder, files, looked, [...braced(own), 'a shipped plugin'], () => didYouMean(row.name, shippedNames(installation)))
 }
 
 function fromWritten(row: Row, from: string, folder: string, files: Files): EntryFile {
@@ -40,26 +41,28 @@ function fromWritten(row: Row, from: string, folder: string, files: Files): Entr
   const path = home ? join(homedir(), from.slice(1)) : resolve(folder, from)
   const looked = [path, ...endings(path)]
   const file = looked.find(candidate => files.isFile(candidate))
-  if (file === undefined) return { file: path, looked, missing: notFound(row, looked) }
+  if (file === undefined) return { file: path, looked, missing: notFound(row, braced(looked)) }
   return isSource(file) ? { file, looked } : { file, looked, missing: new HarnessError('plugin_invalid', `plugin "${row.id}": from must name a TypeScript or JavaScript file, received "${from}"`, { place: row.at }) }
 }
-function fromPackage(row: Row, name: string, folder: string, files: Files, looked: readonly string[]): EntryFile {
+function fromPackage(row: Row, name: string, folder: string, files: Files, looked: readonly string[], before: readonly string[] = [], hint = () => ''): EntryFile {
   const first = looked[0] ?? join(folder, 'node_modules', name)
   try {
     const found = packageFile(name, folder, files)
-    return found ? { file: found.file, looked } : { file: first, looked, missing: notFound(row, looked, name) }
+    return found ? { file: found.file, looked } : { file: first, looked, missing: notFound(row, [...before, `the package "${name}" in node_modules`], hint()) }
   } catch (error) {
     if (error instanceof HarnessError) return { file: first, looked, missing: new HarnessError(error.code, `plugin "${row.id}": ${error.message}`, { place: row.at, cause: error }) }
     throw error
   }
 }
-function notFound(row: Row, looked: readonly string[], name?: string): HarnessError {
-  const paths = [...new Set(looked.map(path => path.replace(/(\/index)?\.[mc]?[jt]s$/, '')))].map(path => `${path}{${ENDINGS.join(',')}}`)
-  const places = [...paths, ...(name === undefined ? [] : [`the package "${name}" in node_modules`])]
-  return new HarnessError('module_not_found', `plugin "${row.id}" was not found; looked for ${places.join(', ')}`, { place: row.at })
-}
+const notFound = (row: Row, places: readonly string[], hint = ''): HarnessError =>
+  new HarnessError('module_not_found', `plugin "${row.id}" was not found; looked for ${places.join(', ')}${hint}`, { place: row.at })
+/** A path with all its endings, in one word. */
+const braced = (looked: readonly string[]): string[] => [...new Set(looked.map(path => path.replace(/(\/index)?\.[mc]?[jt]s$/, '')))].map(path => `${path}{${ENDINGS.join(',')}}`)
 
 const isSource = (file: string): boolean => /\.[mc]?[jt]sx?$/.test(file)
 const endings = (path: string): string[] => ENDINGS.map(ending => path + ending)
 const shippedPaths = (name: string, { built, plugins }: Installation): string[] =>
   built ? [join(plugins, `${name}.cjs`)] : [join(plugins, `${name}.ts`), join(plugins, name, 'index.ts')]
+function shippedNames({ plugins }: Installation): string[] {
+  try { return readdirSync(plugins).map(name => name.replace(/\.(?:cjs|ts)$/, '')) } catch { return [] }      // an installation without its plugins has no name that may be meant
+}

@@ -49,13 +49,15 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
       return block(reason)
     }
     for (const { path, mode } of outside) ctx.workspace.openFor(session, call.id, path, mode)
-    if ((await next()).kind === 'block') return                // nobody will be asked
+    return (await next()).kind === 'block' ? undefined : ask(reason)       // blocked: nobody will be asked
+  })
+  // Whoever can be asked is shown the call by their own client.
+  ctx.on('agent/tool-end', ({ call, outcome, result }) => {
+    const [, reason] = (outcome === 'denied' && /^denied: nobody could be asked \((.*)\)$/ms.exec(result.content)) || []
+    if (reason === undefined) return
     print(`Permission required: ${reason}`)
     print(`Tool: ${shown(call)}`)
-    return ask(reason)
-  })
-  ctx.on('agent/tool-end', ({ outcome, result }) => {
-    if (outcome === 'denied' && /^denied: nobody could be asked/m.test(result.content)) print('Non-interactive terminal; denied.')
+    print('Non-interactive terminal; denied.')
   })
 
   // Named like the entry: two instances have two policies.

@@ -83,8 +83,10 @@ else describe('hx chat on a terminal', () => {
     await model.request(3)
     screen.type(`four${ENTER}`)
     await screen.sees('queued four')
+    screen.type(`> five${ENTER}`)
+    await screen.sees('handed to the running turn')
     screen.type(CTRL_C)
-    await screen.sees(/aborted[^]*› four\n/)
+    await screen.sees(/aborted[^]*› five\n +four\n/)          // what was handed over and not taken is not lost either
     expect(model.requests.map(({ body }) => body.messages.findLast((one: { role: string; content: string }) => one.role === 'user').content)).toEqual(['one', 'two', 'three'])
   })
 

@@ -1,8 +1,9 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { VERSION } from '../../core/version.js'
-import { place, until } from '../support/hx.js'
+import { CLI, place, until } from '../support/hx.js'
 
 const GUARD = `import { block, type Context } from 'harnessx'
 export const name = 'guard'
@@ -40,6 +41,14 @@ describe('hx', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ type: 'error', code: 'usage' })
     expect((await hx(['agent', '--max-steps', 'many', 'hi'])).code).toBe(2)
   })
+  it('ends where its home can not be made, however the file system answers', async () => {
+    expect((await place().hx(['--version'], { env: { HX_HOME: '/proc/hx-none' } })).code).toBe(0)
+  })
+  it.runIf(process.platform === 'linux')('says of a folder that is not UTF-8 what is wrong with it, not that it does not exist', async () => {
+    const { folder, env } = place()
+    const { stderr, status } = spawnSync('sh', ['-c', `mkdir "$(printf 'bad\\377')" && cd "$(printf 'bad\\377')" && exec "$0" "$1" status`, process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })
+    expect({ stderr, status }).toEqual({ stderr: 'hx: the current folder has a path that is not UTF-8, and can not be worked in; rename it\n', status: 2 })
+  })
   it('leaves a reader that goes away in peace', async () => {
     const { start } = place()
     const running = start(['config', 'schema'])
@@ -57,7 +66,9 @@ describe('hx plugins', () => {
       { id: 'guard', state: 'active', handlers: 1, tools: 0, version: 1, reloads: 0, from: join(folder, 'plugins/guard.ts') },
       { id: 'tool-bash', state: 'disabled' },
     ])
-    expect((await hx(['plugins', '--trust'])).stdout).toMatch(/guard +active +1 +0 +1/)
+    const { stdout } = await hx(['plugins', '--trust'])
+    expect(stdout).toMatch(/guard +active +1 +0 +1 +.*plugins\/guard\.ts/)
+    expect(stdout, 'not where it stands in the build').toMatch(/tool-fs +active +0 +5 +1 +shipped/)
   })
   it('shows what is wrong with one and loads the others', async () => {
     const { hx } = place({ 'harness.config.yaml': 'plugins: [broken, guard, waits, gone]\n', 'plugins/guard.ts': GUARD, 'plugins/broken.ts': 'export const name = "broken"\nexport const apply = () => {\n', 'plugins/waits.ts': 'export const name = "waits"\nexport const inject = ["store"]\nexport const apply = () => {}\n' })
@@ -128,7 +139,7 @@ describe('hx hooks, tools, models', () => {
     const models = await hx(['models'])
     expect(models.stdout).toMatch(/deepseek +model-openai +no: set DEEPSEEK_API_KEY/)
     expect(models.stdout).toMatch(/offline +model-offline +yes/)
-    expect((await hx(['hooks'])).stdout).toContain('permission')
+    expect((await hx(['hooks'])).stdout, 'no lines of what was built').toMatch(/agent\/pre-tool-use +decide +hook-log +shipped +0/)
     expect((await hx(['tools'])).stdout).toContain('read_file')
   })
   it('say why a handler stands where it does: prepend, the row of its plugin, its number among the plugin\'s own', async () => {
@@ -189,6 +200,12 @@ describe('hx init', () => {
 })
 
 describe('hx init, and what it makes', () => {
+  it('leaves no torn config on a disk that is full, and says so in a sentence', () => {
+    const { folder, env } = place()
+    const { stderr, status } = spawnSync('sh', ['-c', 'ulimit -f 0; exec "$0" "$1" init', process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })
+    expect(stderr).toMatch(/^hx: ".*harness\.config\.yaml" could not be written \(EFBIG[^\n]*\); check that the disk has space and the folder can be written\n$/)
+    expect([status, existsSync(join(folder, 'harness.config.yaml'))]).toEqual([1, false])
+  })
   it('gives editors types, keeps secrets out of git, and leaves lines that are there as they are', async () => {
     const { hx, folder } = place({ '.gitignore': 'dist\n.env' })
     const { stdout } = await hx(['init'])
@@ -221,6 +238,8 @@ describe('a plugin that breaks while a daemon runs it', () => {
     expect(before.stdout).toContain(`it breaks (${join(folder, 'plugins/guard.ts')}:7:11)`)
     write('plugins/guard.ts', 'export const name = (')
     await until(async () => (await hx(['plugins'])).stdout.includes('active, as before'), 50)
+    expect((await hx(['plugins'])).stdout).toContain('\n  guard could not be reloaded and keeps running as before: plugins/guard.ts:1:')
+    expect((await hx(['status'])).stdout).toContain('\n         as before its last edit: guard; see "hx plugins"\n')
     write('plugins/guard.ts', GOOD)
     await until(async () => !(await hx(['plugins'])).stdout.includes('active, as before'), 50)        // back to the very text that runs is a fix too
     const says = (what: RegExp) => until(async () => what.test((await hx(['plugins', 'info', 'guard'])).stdout), 50)

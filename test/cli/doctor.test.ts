@@ -34,6 +34,11 @@ describe('hx doctor', () => {
     expect(checks.filter(one => ['config', 'sessions', 'node', 'folders'].includes(one.check) && one.state === 'finding')).toEqual([])
     expect(checks.find(({ check }) => check === 'config')).toMatchObject({ state: 'note', next: expect.stringContaining('hx trust') as string })
   }, 30_000)
+  it('finds that its folders can not be made, before a session is lost for it', async () => {
+    const { hx, folder } = place({ 'a-file': '' }), home = join(folder, 'a-file', 'hx')
+    const { checks } = JSON.parse((await hx(['doctor', '--json'], { env: { HX_HOME: home } })).stdout) as Answer
+    expect(checks.filter(({ check }) => check === 'folders').map(({ message }) => message)).toEqual(['config', 'state', 'run'].map(name => `${home}/${name} can not be made: ${folder}/a-file can not be written`))
+  }, 30_000)
   it('tells of another hx that comes first on the PATH, and not of this one', () => {
     const at = folderOf({ 'other/hx': '#!/bin/sh\n', 'mine/dist/hx': '#!/bin/sh\n', 'plain/hx': 'no program' })
     chmodSync(at.at('other/hx'), 0o755)

@@ -94,9 +94,13 @@ describe('an entry', () => {
     const [gone, audit] = entries
     expect(gone!.missing).toMatchObject({ code: 'module_not_found', place: { file: at.at(project), line: 2 } })
     expect(gone!.missing!.message).toContain(`plugin "gone" was not found; looked for ${at.at('project/plugins/gone')}{.ts,.js,.mts,.mjs,/index.ts`)
-    expect(gone!.missing!.message).toContain('the package "harnessx-plugin-gone" in node_modules')
+    expect(gone!.missing!.message).toMatch(/}, a shipped plugin, the package "harnessx-plugin-gone" in node_modules$/)
     expect(audit!.missing).toBeUndefined()
     expect(looked).toContain(at.at('project/plugins/gone/index.ts'))
+  })
+  it('that is nearly named like a shipped one is told so', () => {
+    const at = world({ [project]: 'plugins: [audti]', 'inst/plugins/audit.ts': '' })
+    expect(at.read().entries[0]!.missing!.message).toMatch(/; did you mean "audit"\?$/)
   })
   it('that hides a shipped plugin is named', () => {
     const at = world({ [project]: 'plugins: [audit]', 'project/plugins/audit.ts': '' })

@@ -7,8 +7,8 @@ const SECONDS_A_LINE = 0.12
 export const linesOf = (svg: string): string[] => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, line]) => line!.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 
 export function picture(lines: readonly string[]): string {
-  const shown = lines.flatMap(wrapped), width = Math.round(COLUMNS * CHAR + 2 * PAD), height = shown.length * LINE + 2 * PAD
-  const texts = shown.map((line, row) => `<text x="${PAD}" y="${PAD + 13 + row * LINE}" class="${kindOf(line)}" style="animation-delay:${(row * SECONDS_A_LINE).toFixed(2)}s">${escaped(line)}</text>`)
+  const shown = lines.flatMap(line => wrapped(line).map(part => ({ part, kind: kindOf(line) }))), width = Math.round(COLUMNS * CHAR + 2 * PAD), height = shown.length * LINE + 2 * PAD
+  const texts = shown.map(({ part, kind }, row) => `<text x="${PAD}" y="${PAD + 13 + row * LINE}" class="${kind}" style="animation-delay:${(row * SECONDS_A_LINE).toFixed(2)}s">${escaped(part)}</text>`)
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="hx demo in a terminal">
 <style>
 text { font: 13px ui-monospace, Menlo, Consolas, monospace; fill: #d7dae0; white-space: pre; animation: come .01s linear both }

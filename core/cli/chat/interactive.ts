@@ -41,6 +41,8 @@ export class Interactive {
   readonly #screen: Screen
   #draft: Draft = EMPTY
   #queue: string[] = []
+  /** Words for the running turn that it has not taken yet. */
+  #handed: string[] = []
   #view: TurnView | undefined
   /** The question that is open, and those behind it. */
   #questions: Question[] = []
@@ -116,6 +118,7 @@ export class Interactive {
     try {
       await this.#talk.turn(prompt, this.#approver, event => {
         view.see(event)
+        if (event.type === 'message' && event.role === 'user' && event.source.kind === 'user' && event.step > 0) this.#handed.shift()
         this.#soon()
       })
       for (const line of heldLines(await this.#talk.held())) this.#say([[span(cut(`a tool may have changed ${line}: not loaded; /reload --held loads it, --diff shows it`, 2 * this.#screen.width), 'yellow')]].flatMap(one => wrap(one, this.#screen.width)))
@@ -128,6 +131,7 @@ export class Interactive {
       this.#flush()
       if (view.lastThoughts !== '') this.#lastThoughts = view.lastThoughts
       this.#view = undefined
+      this.#handed = []
       this.#next()
     }
   }
@@ -163,8 +167,12 @@ export class Interactive {
   }
   async #steer(text: string): Promise<void> {
     try {
+      this.#handed.push(text)
       if (await this.#talk.steer(text)) this.note('handed to the running turn, which takes it at its next step')
-      else this.#submit(text)
+      else {
+        this.#handed = []
+        this.#submit(text)
+      }
     } catch (error) { this.#problem(messageOf(error)) }
   }
   #leave(code: number): void {
@@ -250,10 +258,10 @@ export class Interactive {
     if (this.#view) {
       this.#view.stopping = true
       this.#talk.abort()
-      if (this.#queue.length > 0) {                           // nobody waits for what was to follow
-        this.#draft = draftOf([...this.#queue, this.#draft.text].filter(text => text !== '').join('\n'))
-        this.#queue = []
-      }
+      const unheard = [...this.#handed, ...this.#queue]        // nobody waits for what was to follow
+      if (unheard.length > 0) this.#draft = draftOf([...unheard, this.#draft.text].filter(text => text !== '').join('\n'))
+      this.#handed = []
+      this.#queue = []
     } else if (this.#busy) this.#busy.controller.abort(new HarnessError('aborted', 'given up'))
     else if (this.#draft.text !== '') this.#draft = EMPTY
     else if (leaving === 'ctrl-c') this.#leave(130)

@@ -79,7 +79,7 @@ export class TurnView {
       case 'tool-intent':
         this.#calls.set(event.callId, { name: event.name, label: labelOf(event.name, event.arguments), since: now, progress: '' })
         return
-      case 'tool-result': this.#result(event); this.#waitingSince = now; return
+      case 'tool-result': this.#result(event, now); this.#waitingSince = now; return
       case 'approval': this.#say([span(`  ${event.answer === 'denied' ? `denied${event.by === 'user' ? '' : ` (${event.by === 'nobody' ? 'nobody could be asked' : event.by})`}` : `allowed: ${event.answer}${event.by === 'mode' ? ' (by the mode)' : ''}`}${event.note ? `: ${oneLine(event.note)}` : ''}`, 'dim')]); return
       case 'compaction': this.#say([span('  older messages gave way to a summary', 'dim')]); return
       case 'warning': this.#finish(now); this.#say([span(`! ${oneLine(event.message, 400)}`, 'yellow')]); return
@@ -175,12 +175,12 @@ export class TurnView {
     this.#thoughts = ''
     this.#thoughtSince = undefined
   }
-  #result({ callId, name, kind, content, elapsedMs, plugin }: EventOf<'tool-result'>): void {
+  #result({ callId, name, kind, content, elapsedMs, plugin }: EventOf<'tool-result'>, now: number): void {
     const call = this.#calls.get(callId)
     this.#calls.delete(callId)
     const width = this.#options.width(), raw = this.#raw.find(({ id }) => id === callId)
     const label = call?.label ?? labelOf(name, raw ? parsed(raw.arguments) : {})
-    const ok = kind === 'ok', time = call ? `  ${elapsed(elapsedMs)}` : ''
+    const ok = kind === 'ok', time = call ? `  ${elapsed(kind === 'interrupted' ? now - call.since : elapsedMs)}` : ''      // the log knows no time of a call that was cut off
     const head: Line = [span(ok ? '✓ ' : '✗ ', ok ? 'green' : kind === 'failed' || kind === 'invalid' ? 'red' : 'yellow'), span(cut(label, Math.max(10, Math.min(width - 2 - time.length - (ok ? 24 : 0), 100)))), span(time, 'dim')]
     const outcome = ok ? briefly(content) : ''
     this.#tell('calls', [outcome !== '' ? [...head, span(`  ${cut(outcome, Math.max(4, width - head.reduce((sum, { text }) => sum + text.length, 2)))}`, 'dim')] : head])

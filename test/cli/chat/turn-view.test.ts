@@ -46,6 +46,12 @@ describe('a turn in a chat', () => {
     expect(view.take().map(line => painted(line, plain)).join('\n')).toBe('and then\n\n✗ $ sleep 9  interrupted')
     expect(view.live(0)).toEqual([])
   })
+  it('says how long a call ran that was cut off, for which the log has no time', () => {
+    const view = new TurnView({ width: () => 60, thoughts: () => false, verbose: false }, 0)
+    view.see(intent('a', { command: 'sleep 9' }), 0)
+    view.see(result('a', 'interrupted: it may have run or not', { kind: 'interrupted', elapsedMs: 0 }), 2600)
+    expect(view.take().map(line => painted(line, plain)).join('\n')).toBe('✗ $ sleep 9  2.6 s\n  interrupted: it may have run or not')
+  })
   it('folds thoughts into one line, once, and shows them where they are wanted', () => {
     const thinking = [delta('deep thoughts', { kind: 'reasoning' }), delta('so'), reply('so', { reasoning: 'deep thoughts' }), end()]
     expect(seen(thinking).said).toMatch(/^∴ thought.*\n\nso\n\n1 step/)
