@@ -156,6 +156,7 @@ export function apply(ctx) {
     expect(dumb.raw).not.toContain('\u001b')
     dumb.type(CTRL_D)
     expect(await dumb.code).toBe(0)
+    expect(dumb.text).toMatch(/\n> ?\ngo on with: hx chat/)
   })
 
   it('goes on when the daemon is killed in a turn, with the session and every turn that had ended', async () => {

@@ -78,14 +78,16 @@ export class Plain {
       let text = '', prompt = '> '
       for (;;) {
         const line = await Promise.race([lines.question(prompt, { signal: this.#gone.signal }), closed])
-        if (line === undefined) return undefined
+        if (line === undefined) return this.#leftOpen()
         if (!line.endsWith('\\')) return text + line
         text += `${line.slice(0, -1)}\n`
         prompt = '. '
       }
     } catch (error) {
-      if (this.#gone.signal.aborted) return undefined
+      if (this.#gone.signal.aborted) return this.#leftOpen()
       throw error
     } finally { lines.close() }
   }
+  /** The cursor stands behind a prompt that nobody answers any more. */
+  #leftOpen(): undefined { this.#io.stdout.write('\n') }
 }
