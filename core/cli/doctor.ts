@@ -32,7 +32,7 @@ export async function doctor(io: Io): Promise<number> {
   const checks = [
     node(here), path(io, here), ...folders(here), disk(here), files(), inotify(here), await sandbox(io),
     ...('check' in found ? [found] : [...config(io, found), ...await daemon(io, found)]),
-    ...await sessions(io),
+    ...await sessions(io).catch((error: unknown) => [finding('sessions', messageOf(error), `ls -ld ${here.sessions}`)]),
   ]
   const bad = checks.filter(({ state }) => state === 'finding').length
   if (io.json) io.line({ ok: bad === 0, checks })

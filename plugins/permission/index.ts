@@ -128,7 +128,9 @@ const fixedPart = (pattern: string): string => {
   return (at < 0 ? parts : parts.slice(0, at)).join('/') || (pattern.startsWith('/') ? '/' : '')
 }
 
-const shown = (call: ToolCall): string => `${call.name}(${commandOf(call) ?? JSON.stringify(call.arguments)})`
+/** Of a call that was asked about, so its arguments were read. */
+const shown = ({ id, name, arguments: args }: Omit<ToolCall, 'arguments'> & { readonly arguments: ToolCall['arguments'] | string }): string =>
+  `${name}(${typeof args === 'string' ? args : commandOf({ id, name, arguments: args }) ?? JSON.stringify(args)})`
 
 const MAX = 500
 /** What a model wrote must not steer the terminal of the person who is asked. */

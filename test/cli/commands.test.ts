@@ -139,7 +139,7 @@ describe('hx hooks, tools, models', () => {
     const models = await hx(['models'])
     expect(models.stdout).toMatch(/deepseek +model-openai +no: set DEEPSEEK_API_KEY/)
     expect(models.stdout).toMatch(/offline +model-offline +yes/)
-    expect((await hx(['hooks'])).stdout, 'no lines of what was built').toMatch(/agent\/pre-tool-use +decide +hook-log +shipped +0/)
+    expect((await hx(['hooks'])).stdout, 'no lines of what was built').toMatch(/agent\/pre-tool-use +decide +1 +hook-log +row 1, .* shipped +0/)
     expect((await hx(['tools'])).stdout).toContain('read_file')
   })
   it('say why a handler stands where it does: prepend, the row of its plugin, its number among the plugin\'s own', async () => {
