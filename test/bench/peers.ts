@@ -15,7 +15,7 @@ import { startScriptedModel } from '../support/scripted-model.js'
 import { begin, endGroup, residentMB } from './processes.js'
 import { row, type Row } from './row.js'
 
-const ROUNDS = 9, STARTS = 3
+const ROUNDS = 5, STARTS = 2
 /** An install, a start, and the rest before memory is read. */
 const INSTALL_MS = 600_000, START_MS = 60_000, REST_MS = 6000
 const ROOT = fileURLToPath(new URL('../..', import.meta.url)), INSTALLS = join(tmpdir(), 'hx-bench-peers')
@@ -28,6 +28,8 @@ interface Peer {
   readonly spec?: string
   /** Needs a newer Node than the one that runs this: a package of it. */
   readonly node?: string
+  /** For one whose peer dependencies npm does not lay out within INSTALL_MS: packages in the versions of its release. Peers that are missing beside them are then added. */
+  readonly beside?: readonly string[]
   /** Its command, inside its folder. */
   readonly program: readonly string[]
   /** One prompt, without a terminal; and a process that waits for prompts. */
@@ -59,6 +61,7 @@ const PEERS: readonly Peer[] = [
   },
   {
     name: 'dsh', spec: '@deepseek-ai/dsh@0.1.0-rc.8', node: `node-${platform()}-${arch()}@24.21.0`, program: [NODE, modules('@deepseek-ai', 'dsh', 'lib', 'bin.js')],
+    beside: ['cordis@4.0.1', 'cordis-plugin-hmr@1.0.16', 'cordis-plugin-include@1.0.6', 'cordis-plugin-loader@1.0.2', 'cordis-plugin-timer@1.1.3', 'cordis-plugin-group@1.0.1'].map(name => `@deepseek-ai/${name}`),
     once: ['--profile', 'headless', PROMPT], waits: ['--profile', 'web', '--no-open', '--port', '38080'],
     env: (home, url) => ({ DSH_HOME: join(home, '.dsh'), DSH_AGENTS_HOME: join(home, '.agents'), DEEPSEEK_BASE_URL: url, DEEPSEEK_API_KEY: 'k' }),
   },
@@ -137,7 +140,7 @@ async function settle(peer: Peer, root: string, url: string): Promise<Settled> {
   mkdirSync(work, { recursive: true })
   writeFileSync(join(work, 'README.md'), '# a project\n')
   for (const [name, value] of Object.entries(peer.files?.(url) ?? {})) writeFileSync(join(home, name), JSON.stringify(value))
-  const name = await install(peer.spec, folder)
+  const name = await install(peer.spec, folder, peer.beside)
   let node = process.execPath, needs = ''
   if (peer.node !== undefined) {
     const place = join(INSTALLS, 'node')
@@ -151,7 +154,7 @@ async function settle(peer: Peer, root: string, url: string): Promise<Settled> {
   return { peer, program, version: version + needs, sizeMB: Number.parseInt(stdout) / 1024, packages: Object.keys(lock.packages).length, env: { PATH: process.env['PATH'], HOME: home, ...peer.env(home, url) }, work }
 }
 /** Installs, `undefined` being this checkout, unless that very version stands there. Gives the name of the package. */
-async function install(spec: string | undefined, folder: string): Promise<string> {
+async function install(spec: string | undefined, folder: string, beside: readonly string[] = []): Promise<string> {
   const at = spec?.lastIndexOf('@') ?? 0, name = spec?.slice(0, at) ?? 'harnessx', present = join(folder, 'node_modules', name, 'package.json')
   if (spec !== undefined && existsSync(present) && (JSON.parse(readFileSync(present, 'utf8')) as { version: string }).version === spec.slice(at + 1)) return name
   rmSync(folder, { recursive: true, force: true })
@@ -163,6 +166,23 @@ async function install(spec: string | undefined, folder: string): Promise<string
     await npm(['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], ROOT)
     wanted = join(folder, readdirSync(folder).find(file => file.endsWith('.tgz'))!)
   }
-  await npm(['install', '--ignore-scripts', '--no-audit', '--no-fund', '--silent', wanted], folder)
+  const add = (packages: readonly string[]) => npm(['install', '--ignore-scripts', '--no-audit', '--no-fund', '--silent', ...beside.length > 0 ? ['--legacy-peer-deps'] : [], ...packages], folder)
+  await add([wanted, ...beside])
+  for (let round = 0; beside.length > 0 && round < 5; round++) {
+    const missing = missingPeers(join(folder, 'node_modules'))
+    if (missing.length === 0) break
+    await add(missing)
+  }
   return name
+}
+/** What the packages of a folder need beside them, and lack. */
+function missingPeers(modulesFolder: string): string[] {
+  const names = readdirSync(modulesFolder).flatMap(name => name.startsWith('@') ? readdirSync(join(modulesFolder, name)).map(one => join(name, one)) : [name]), missing = new Map<string, string>()
+  for (const name of names) {
+    const file = join(modulesFolder, name, 'package.json')
+    if (!existsSync(file)) continue
+    const { peerDependencies = {}, peerDependenciesMeta = {} } = JSON.parse(readFileSync(file, 'utf8')) as { peerDependencies?: Record<string, string>; peerDependenciesMeta?: Record<string, { optional?: boolean }> }
+    for (const [peer, range] of Object.entries(peerDependencies)) if (!peerDependenciesMeta[peer]?.optional && !existsSync(join(modulesFolder, peer))) missing.set(peer, range)
+  }
+  return [...missing].map(([peer, range]) => `${peer}@${range}`)
 }

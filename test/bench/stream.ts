@@ -6,9 +6,11 @@ import { OpenAI } from 'openai'
 import { settle, type Served } from '../support/served.js'
 import { row, type Row } from './row.js'
 
-const FIRSTS = 60, POURS = 9, WARM_UP = 5
+const FIRSTS = 60, POURS = 9, PACED = 3, WARM_UP = 5
 /** Tokens of one reply that comes as fast as it is taken. */
 const POURED = 5000
+/** 200 tokens, one each 10 ms. */
+const PACE = 'say 200 10'
 const PLUGINS = 'plugins: [permission, tool-fs, tool-bash, model-openai, stats]\n'
 
 /** From the ask to the first token, and to the last, in ms. */
@@ -52,22 +54,27 @@ export async function benchStream(): Promise<Row[]> {
       raw: async () => rate(await raw(client, `pour ${POURED}`)),
       daemon: async () => rate(await through(served, `pour ${POURED}`)),
     })
-    const first = row('first token, raw client', 'ms', firsts.raw), poured = row('as fast as it is taken, raw client', 'tokens/s', pours.raw)
+    const paced = await inTurns(PACED, {
+      raw: async () => rate(await raw(client, PACE)),
+      daemon: async () => rate(await through(served, PACE)),
+    }, 0)
+    const first = row('first token, raw client', 'ms', firsts.raw), poured = row('as fast as it is taken, raw client', 'tokens/s', pours.raw), pace = row("at a model's pace, raw client", 'tokens/s', paced.raw)
     const added = (all: readonly number[]) => all.map((ms, at) => ms - firsts.raw[at]!)
     return [
       first,
       row('through the daemon, a new session', 'ms', firsts.fresh, first), row('what that adds', 'ms', added(firsts.fresh)),
       row('the next prompt of a session', 'ms', firsts.next, first), row('what that adds', 'ms', added(firsts.next)),
       row('a new session, durability: none', 'ms', firsts.loose, first), row('what that adds', 'ms', added(firsts.loose)),
+      pace, row('through the daemon', 'tokens/s', paced.daemon, pace),
       poured, row('through the daemon', 'tokens/s', pours.daemon, poured),
     ]
   } finally { await Promise.all([kept.close(), unkept.close()]) }
 }
 
 /** What each way measured, round by round. */
-async function inTurns<K extends string>(rounds: number, ways: Readonly<Record<K, () => Promise<number>>>): Promise<Record<K, number[]>> {
+async function inTurns<K extends string>(rounds: number, ways: Readonly<Record<K, () => Promise<number>>>, warmUp = WARM_UP): Promise<Record<K, number[]>> {
   const samples = Object.fromEntries(Object.keys(ways).map(name => [name, []])) as unknown as Record<K, number[]>
-  for (let round = -WARM_UP; round < rounds; round++) for (const name of Object.keys(ways) as K[]) {
+  for (let round = -warmUp; round < rounds; round++) for (const name of Object.keys(ways) as K[]) {
     const value = await ways[name]()
     if (round >= 0) samples[name].push(value)
   }
