@@ -12,6 +12,7 @@ import { declareHooks } from './hook-rules.js'
 import { reject } from './hooks.js'
 import { Models } from './models.js'
 import type { SessionStore } from './session-events.js'
+import type { WorkspaceService } from './services.js'
 import { Tools } from './tools.js'
 import { AGENT_DEFAULTS, type AgentConfig, type Ports } from './turn.js'
 import type { Workspace } from './workspace.js'
@@ -52,12 +53,13 @@ export function createAgent({ kernel, store, memoryStore, workspace, config = {}
   kernel.service('models', scope => ({ ...models.view(scope), ask: request => askModel({ ...ports, purseOf: session => agents.purseOf(session), cwd: cwd ?? homedir() }, scope, request) }))
   kernel.service('commands', scope => commands.view(scope))
   kernel.service('approvals', scope => approvals.view(scope))
-  kernel.service('agents', () => agents)
+  kernel.service('agents', scope => agents.view(scope))
   kernel.service('sessions', () => ({
     list: () => store.list(),
     read: id => store.read(id).catch((error: unknown) => memoryStore.read(id).catch(() => { throw error })),        // it may be kept in memory only
   }))
-  kernel.service('workspace', () => workspace)
+  const containment = containmentOf(workspace)
+  kernel.service('workspace', () => containment)
   kernel.service('hooks', scope => ({ list: () => hooks.list(), define: (name, options) => hooks.define(scope, name, options) }))
   rejectArchived(kernel, agents)
 
@@ -67,6 +69,16 @@ export function createAgent({ kernel, store, memoryStore, workspace, config = {}
     stop: limitMs => agents.stop(limitMs),
   }
 }
+
+/** What plugins have of a workspace: not the yes of a person, which opens what `openFor` names. */
+const containmentOf = (workspace: WorkspaceService): WorkspaceService => ({
+  resolve: (session, path, mode) => workspace.resolve(session, path, mode),
+  openFor: (session, callId, path, mode) => { workspace.openFor(session, callId, path, mode) },
+  bounds: (session, callId) => workspace.bounds(session, callId),
+  confine: (session, callId, launch) => { workspace.confine(session, callId, launch) },
+  readFile: (session, path, options) => workspace.readFile(session, path, options),
+  writeFile: (session, path, data, options) => workspace.writeFile(session, path, data, options),
+})
 
 /** A session that was archived while its turn runs takes no further step: core's own handler, before all others. */
 function rejectArchived({ hooks, core }: Kernel, agents: Agents): void {

@@ -5,6 +5,7 @@
 import { isAbsolute } from 'node:path'
 import { enclosing } from '../kernel/async-context.js'
 import { within } from '../kernel/limits.js'
+import type { Scope } from '../kernel/registry.js'
 import { HarnessError, messageOf, show } from '../errors.js'
 import { Purse } from './cost.js'
 import { Lane, TurnActivity, type Closed, type Opened, type Order } from './lane.js'
@@ -55,8 +56,16 @@ export class Agents implements AgentsService {
     this.#options = options
   }
 
-  async run(input: RunInput): Promise<Run> {
-    const order = this.#order(input)
+  /** `ctx.agents` of one plugin. */
+  view({ owner }: Scope): AgentsService {
+    return {
+      run: input => this.run(input, owner.id),
+      list: () => this.list(), abort: (session, reason) => this.abort(session, reason), archive: session => this.archive(session),
+    }
+  }
+  /** `by`: the plugin that asks for it. */
+  async run(input: RunInput, by?: string): Promise<Run> {
+    const order = this.#order(input, by)
     for (;;) {
       const lane = await this.#lane(input)
       this.#assertRunning()
@@ -136,7 +145,7 @@ export class Agents implements AgentsService {
 
   // ---- who may run what
 
-  #order(input: RunInput): Order {
+  #order(input: RunInput, by: string | undefined): Order {
     this.#assertRunning()
     if (typeof input?.prompt !== 'string' || input.prompt.trim() === '') throw new HarnessError('usage', `a prompt must be a text that is not empty, received ${show(input?.prompt)}`)
     for (const activity of enclosing()) {
@@ -146,6 +155,7 @@ export class Agents implements AgentsService {
     if (maxSteps !== undefined && !(Number.isInteger(maxSteps) && maxSteps > 0)) throw new HarnessError('usage', `maxSteps must be a positive integer, received ${show(maxSteps)}`)
     if (!STRICTEST_FIRST.includes(mode)) throw new HarnessError('usage', `mode must be one of ${STRICTEST_FIRST.join(', ')}, received ${show(mode)}`)
     const above = parent && this.#ports.approvals.person(parent.session)
+    if (by !== undefined) this.#assertAnswers(by, input.approver ? 'an approver' : above || mode === 'default' || mode === 'plan' ? undefined : `mode "${mode}"`)
     return {
       prompt, maxSteps, signal,
       source: input.source ?? (parent ? { kind: 'agent', id: parent.session } : { kind: 'user' }),
@@ -154,6 +164,11 @@ export class Agents implements AgentsService {
       purse: new Purse(parent && this.purseOf(parent.session)),
       approver: input.approver ?? above?.approver,                    // who is asked for the outer turn is asked for the inner one
     }
+  }
+  /** Whether a call may run is the user's to say, unless the config names the plugin. */
+  #assertAnswers(plugin: string, how: string | undefined): void {
+    if (how === undefined || this.#ports.config().approvers.includes(plugin)) return
+    throw new HarnessError('usage', `plugin "${plugin}" may not answer for the user: it began a turn with ${how} of its own; agent.approvers in the config names the plugins that may`)
   }
   #assertRunning(): void {
     if (this.#stopped) throw new HarnessError('aborted', 'the host shuts down and takes no new prompt')

@@ -29,10 +29,12 @@ export interface AgentConfig {
   /** Read-only calls that run together. */
   readonly maxParallel: number
   readonly prices: Prices
+  /** Ids of plugins that may answer asks in the user's name. */
+  readonly approvers: readonly string[]
   /** A turn that has cost so much, with those inside it, takes no further step. */
   readonly maxCost?: number | undefined
 }
-export const AGENT_DEFAULTS: AgentConfig = { maxSteps: 50, maxContinuations: 8, askTimeoutMs: 300_000, maxParallel: 8, prices: {} }
+export const AGENT_DEFAULTS: AgentConfig = { maxSteps: 50, maxContinuations: 8, askTimeoutMs: 300_000, maxParallel: 8, prices: {}, approvers: [] }
 
 /** What the loop needs of the world. */
 export interface Ports {

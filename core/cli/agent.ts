@@ -52,7 +52,7 @@ export async function agent(io: Io, words: readonly string[], options: Options):
       maxSteps: options.maxSteps, mode: options.yes ? 'yes' : options.mode, ephemeral: options.ephemeral, ifIdle: options.ifIdle,
     }
     if (options.detach) return await detached(io, client, order)
-    const approver = io.interactive ? terminalApprover(io) : undefined
+    const approver = io.interactive ? terminalApprover(io, client) : undefined
     const after = options.steer && client.where === 'daemon' ? await client.steer(session!, prompt) : undefined
     if (after !== undefined) io.note('hx: handed to the turn that runs, which takes it at its next step')
     const handle = after !== undefined ? await (client as DaemonClient).attach(session!, { after }, approver) : await client.run(order, approver)

@@ -19,10 +19,10 @@ export const list = (io: Io): Promise<number> => withDaemon(io, async daemon => 
 
 export const allow = async (io: Io, id: string, options: { session?: boolean; always?: boolean }): Promise<number> => {
   if (options.session && options.always) throw new HarnessError('usage', '--session and --always exclude each other')
-  if (options.always) return settle(io, id, { answer: 'always' }, 'allowed', async ask => {
+  if (options.always) return settle(io, id, { answer: 'always' }, 'allowed', async (ask, daemon) => {
     const rule = exactRule(ask)
     if (rule === undefined) throw new HarnessError('usage', 'no allow rule says exactly this: --always is for one bash command in plain words that no deny or ask rule concerns; leave it out, or use --session')
-    io.note(`hx: ${await keepRule(io, ask.plugin, rule)}`)
+    io.note(`hx: ${await keepRule(io, daemon, ask.plugin, rule)}`)
   })
   return settle(io, id, { answer: options.session ? 'session' : 'once' }, options.session ? 'allowed, and the very same call for the rest of the session' : 'allowed')
 }
@@ -33,9 +33,9 @@ export const deny = (io: Io, id: string, why: readonly string[]): Promise<number
 const shownCall = ({ name, arguments: args }: Ask['call']): string =>
   name === 'bash' && typeof args['command'] === 'string' ? `bash ${printable(args['command'])}` : `${name} ${printable(JSON.stringify(args))}`
 
-const settle = (io: Io, given: string, answer: ApprovalAnswer, said: string, before?: (ask: Ask) => Promise<void>): Promise<number> => withDaemon(io, async daemon => {
+const settle = (io: Io, given: string, answer: ApprovalAnswer, said: string, before?: (ask: Ask, daemon: DaemonClient) => Promise<void>): Promise<number> => withDaemon(io, async daemon => {
   const ask = theOne(await daemon.approvals(), given)
-  await before?.(ask)
+  await before?.(ask, daemon)
   await daemon.answer(ask.id, answer)
   if (io.json) io.line({ id: ask.id, session: ask.session, ...answer })
   else io.say(`${said}: ${shownCall(ask.call)}`)

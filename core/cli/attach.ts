@@ -13,7 +13,7 @@ export async function attach(io: Io, given: string, options: { after?: number; f
   const signals = onSignals()
   try {
     const session = await sessionId(await daemon.sessions(), given, id => daemon.session(id))
-    const handle = await daemon.attach(session, { after: options.after ?? 'turn', forever: options.follow }, io.interactive ? terminalApprover(io) : undefined)
+    const handle = await daemon.attach(session, { after: options.after ?? 'turn', forever: options.follow }, io.interactive ? terminalApprover(io, daemon) : undefined)
     const left = new Promise<number>(resolve => { signals.first = () => { resolve(signals.code!) } })
     const code = await Promise.race([left, (io.json ? printLines(handle, io) : printText(handle, io, true)).then(exitOf)])
     if (signals.code !== undefined) io.note(`hx: left session ${session}; its turn goes on (hx sessions abort ${session} stops it)`)

@@ -3,13 +3,14 @@ import { HarnessError, didYouMean } from '../errors.js'
 import type { ConfigRow } from '../loader/config.js'
 import { editConfig, setEnabled as setEnabledEdit } from '../loader/config-edit.js'
 import type { EntrySpec } from '../loader/entry.js'
+import { heldStore, keptChanges } from '../loader/held-changes.js'
 import { editable } from '../loader/locate.js'
 import { checkConfig } from '../loader/read-config.js'
 import { trustAll } from '../loader/trust.js'
 import type { PluginInfo } from '../loader/host.js'
 import { admit } from './admission.js'
 import { daemonOf, find, runningDaemon, type Found } from './connect.js'
-import { heldLines, HOW } from './held.js'
+import { refuseHeld } from './held.js'
 import type { Io } from './io.js'
 
 export interface Editable extends Found {
@@ -24,9 +25,9 @@ export async function editableConfig(io: Io): Promise<Editable> {
   const found = find(io), { located, places } = found
   const file = editable(located)
   const daemon = await daemonOf(io, found)
-  const held = await daemon?.status().then(({ held }) => held.filter(one => one.file === file))
+  const held = daemon ? (await daemon.status()).held : keptChanges(heldStore(places.state, located.file))       // of a host that has ended, or is another command's
   await daemon?.close()
-  if (held?.length) throw new HarnessError('held', `${heldLines(held)[0]} ${HOW}; nothing was written`, { place: { file } })
+  refuseHeld(held, file)
   const trust = daemon ? trustAll : (await admit(io, found)).trust      // a daemon serves this config: it was trusted when that began
   const { config, entries, problems } = checkConfig({ located, places, env: io.env, trust })
   if (!config) {

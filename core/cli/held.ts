@@ -1,5 +1,6 @@
 /** Changes of what runs here that a tool may have made: shown, and, to a person at a terminal, put as a question. */
 import { basename } from 'node:path'
+import { HarnessError } from '../errors.js'
 import type { HeldFile } from '../loader/held-changes.js'
 import { question } from './admission.js'
 import type { Client, ReloadReport } from './client.js'
@@ -10,6 +11,12 @@ import { oneLine, printable } from './terminal.js'
 export const heldLines = (held: readonly HeldFile[]): string[] =>
   held.map(({ file, change, added, removed }) => `${oneLine(file, 300)} ${change === 'changed' ? '' : `${change} `}(+${added} -${removed})`)
 export const HOW = 'changed while a tool ran, so not loaded; "hx plugins reload --held" loads it, putting the file back drops it'
+
+/** An edit of a file whose change waits for a yes would load that change with it. */
+export function refuseHeld(held: readonly HeldFile[], file: string): void {
+  const [line] = heldLines(held.filter(one => one.file === file))
+  if (line !== undefined) throw new HarnessError('held', `${line} ${HOW}; nothing was written`, { place: { file } })
+}
 
 export const shownDiff = (held: readonly HeldFile[]): string => held.map(({ file, diff }) => `${oneLine(file, 300)}\n${printable(diff).replace(/^/gm, '  ')}`).join('\n')
 

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import type { ApprovalAnswer, Approver } from '../agent/services.js'
 import { HarnessError, messageOf } from '../errors.js'
 import { exactRule, keepRule } from './always.js'
+import type { Client } from './client.js'
 import type { Io } from './io.js'
 import { oneLine, printable } from './terminal.js'
 
@@ -37,16 +38,16 @@ async function readAll(io: Io): Promise<string> {
 }
 
 /** Puts each ask to the person at the terminal, one at a time. */
-export function terminalApprover(io: Io): Approver {
+export function terminalApprover(io: Io, client: Pick<Client, 'status'>): Approver {
   let turn: Promise<unknown> = Promise.resolve()
   return request => {
-    const answer = turn.then(() => ask(io, request))
+    const answer = turn.then(() => ask(io, client, request))
     turn = answer.catch(() => {})                            // the next ask does not care how this one ended
     return answer
   }
 }
 
-async function ask(io: Io, request: Parameters<Approver>[0]): Promise<ApprovalAnswer | undefined> {
+async function ask(io: Io, client: Pick<Client, 'status'>, request: Parameters<Approver>[0]): Promise<ApprovalAnswer | undefined> {
   const { call, reason, plugin, signal } = request
   if (signal.aborted) return undefined
   const { paintNote } = io, rule = exactRule(request)
@@ -60,7 +61,7 @@ async function ask(io: Io, request: Parameters<Approver>[0]): Promise<ApprovalAn
       if (said === 'y' || said === 'yes') return { answer: 'once' }
       if (said === 's') return { answer: 'session' }
       if (said === 'a' && rule !== undefined) {
-        await keepRule(io, plugin, rule).then(kept => { io.note(`  ${kept}`) }, (error: unknown) => { io.note(`  not kept, so it holds as long as this host runs: ${messageOf(error)}`) })
+        await keepRule(io, client, plugin, rule).then(kept => { io.note(`  ${kept}`) }, (error: unknown) => { io.note(`  not kept, so it holds as long as this host runs: ${messageOf(error)}`) })
         return { answer: 'always' }
       }
       if (said === 'n' || said === 'no' || said === '') return { answer: 'denied', note: (await lines.question('  why? (empty: no reason) > ', { signal })).trim() || undefined }

@@ -163,7 +163,7 @@ export function routes(app: App, token: () => Promise<string | undefined>, stop:
       context.header('retry-after', '5')
       return refuse(context, 503, { code: 'daemon_busy', message: `the daemon has as many files and connections open as it may (ulimit -n); try again when some are closed (${messageOf(error)})` })
     }
-    return refuse(context, error instanceof HarnessError ? 400 : 500, wire(error))
+    return refuse(context, error instanceof WrongType ? 415 : error instanceof HarnessError ? 400 : 500, wire(error))
   })
   return http
 }
@@ -182,8 +182,10 @@ async function listening(http: Hono, where: ListenOptions): Promise<HttpServer> 
   return server
 }
 
+/** What a page of a browser may send without asking first: a form, or plain text. */
+class WrongType extends HarnessError { constructor() { super('usage', 'the body must be application/json') } }
 async function body<T>(context: RouteContext, schema: z.ZodType<T>): Promise<T> {
-  if (!/^application\/json\b/.test(context.req.header('content-type') ?? '')) throw new HarnessError('usage', 'the body must be application/json')
+  if (!/^application\/json\b/.test(context.req.header('content-type') ?? '')) throw new WrongType()
   let value: unknown
   try { value = await context.req.json() } catch (error) { throw new HarnessError('usage', `the body is no JSON: ${messageOf(error)}`) }
   return valid(schema, value)
@@ -207,4 +209,4 @@ function outOfDescriptors(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) if (['EMFILE', 'ENFILE'].includes((at as NodeJS.ErrnoException).code ?? '')) return true
   return false
 }
-const refuse = (context: RouteContext, status: 400 | 401 | 403 | 404 | 413 | 426 | 429 | 500 | 503, error: WireError) => context.json({ error }, status)
+const refuse = (context: RouteContext, status: 400 | 401 | 403 | 404 | 413 | 415 | 426 | 429 | 500 | 503, error: WireError) => context.json({ error }, status)

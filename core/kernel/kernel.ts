@@ -3,7 +3,7 @@
  * Knows no file, no config and no order of loading: the host (core/loader) decides what is mounted when, one thing at a time.
  * Invariants: a staged generation is unseen; a switch is one synchronous step over everything; a failed mount leaves nothing; whatever a plugin does not end is waited for up to a limit.
  */
-import { at, HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf } from '../errors.js'
 import { runAs } from './async-context.js'
 import { Contexts } from './context.js'
 import { dependents } from './dependents.js'
@@ -20,7 +20,7 @@ import { Owners, type Owner, type Scope } from './owners.js'
 import { cloneState } from './plain-state.js'
 import { Registry, type Unique } from './registry.js'
 import { Releases } from './releases.js'
-import { placeIn } from './report.js'
+import { loadFailure } from './report.js'
 import { Services } from './services.js'
 
 export type { Generation } from './generation.js'
@@ -193,7 +193,7 @@ export class Kernel {
       for (const optional of generation.optionals) await this.#startOptional(generation, optional, exclusive)
     } catch (error) {
       await this.dispose(generation)
-      throw failure(generation, error)
+      throw loadFailure(generation, error)
     }
   }
   /** Opens the context and waits for `apply`, which is called as a plain function whatever it is. */
@@ -293,14 +293,6 @@ export class Kernel {
 class DrainTimeout extends Error {}
 
 const families = (generations: readonly Generation[]): Generation[] => generations.flatMap(({ family }) => family)
-
-/** A plugin's own error becomes `plugin_failed`, with its message and the place in the plugin's file; what core refused stays what it is. */
-function failure({ id, file }: Generation, error: unknown): HarnessError {
-  if (error instanceof HarnessError) return error
-  const stack = error instanceof Error ? error.stack ?? '' : ''          // read now: an unread stack keeps the code of its frames alive
-  const place = file === undefined ? undefined : placeIn(stack, file) ?? { file }
-  return new HarnessError('plugin_failed', `plugin "${id}" threw while it was loaded: ${messageOf(error)}${place ? ` (${at(place)})` : ''}`, { place, cause: error })
-}
 
 function coreScope(log: Log): Scope {
   const owner: Owner = { id: 'core', generation: 0, row: -1, stage: 'live' }

@@ -2,7 +2,7 @@
  * What the dispatcher tells the log about a handler: a sentence, and fields for who counts (`what`, `hook`, `error`). Errors of plugins are flattened: an error object, by its stack and its fields, keeps the code alive that threw it.
  */
 import { dirname, sep } from 'node:path'
-import { messageOf, type Place } from '../errors.js'
+import { at, HarnessError, messageOf, type Place } from '../errors.js'
 
 export interface FlatError { readonly name: string; readonly message: string; readonly stack?: string | undefined }
 export interface Report {
@@ -32,4 +32,12 @@ export function placeIn(stack: string | undefined, file?: string): Place | undef
     if (inside !== undefined && !inside.includes(`node_modules${sep}`)) return { file: path!, line: Number(line), column: Number(column) }
   }
   return undefined
+}
+
+/** A plugin's own error of its loading becomes `plugin_failed`, with its message and the place in the plugin's file; what core refused stays what it is. */
+export function loadFailure({ id, file }: { readonly id: string; readonly file?: string | undefined }, error: unknown): HarnessError {
+  if (error instanceof HarnessError) return error
+  const stack = error instanceof Error ? error.stack ?? '' : ''          // read now: an unread stack keeps the code of its frames alive
+  const place = file === undefined ? undefined : placeIn(stack, file) ?? { file }
+  return new HarnessError('plugin_failed', `plugin "${id}" threw while it was loaded: ${messageOf(error)}${place ? ` (${at(place)})` : ''}`, { place, cause: error })
 }

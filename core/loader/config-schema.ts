@@ -40,6 +40,7 @@ const sections = {
     prices: z.record(z.string().min(1), Price).default({}).describe('what models cost: "<id>/<model>", or "<id>" for all its models, in US dollars for a million tokens'),
     maxCost: number.positive('must be more than 0').optional().describe('dollars: a turn that has cost so much, with the tasks inside it, takes no further step'),
     askTimeout: duration.prefault('5m').describe('how long a question waits for a person'),
+    approvers: z.array(name).default([]).describe('ids of plugins that may answer in your name: begin turns with a mode or an approver of their own'),
   }).prefault({}),
   reload: z.strictObject({
     watch: z.boolean().default(true).describe('reload what is saved'),

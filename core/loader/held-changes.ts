@@ -4,8 +4,8 @@
  * Invariants: a file is held with the very text that is shown, and that text is what is loaded after a yes; a text that is in use is never held.
  */
 import { createHash } from 'node:crypto'
-import { lstatSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { lstatSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { makeFolder } from '../kernel/folder.js'
 import type { TextSource } from './files.js'
@@ -33,10 +33,7 @@ export class HeldChanges implements TextSource {
 
   constructor(port: HeldPort) {
     this.#port = port
-    for (const { file, since, ...texts } of kept(port.store)) {
-      const held = { before: texts.before, after: texts.after, since }
-      if (read(file) === held.after) this.#hold(file, held)               // else a person has saved it since, or put it back
-    }
+    for (const [file, held] of kept(port.store)) this.#hold(file, held)
   }
 
   get size(): number { return this.#held.size }
@@ -93,6 +90,12 @@ export class HeldChanges implements TextSource {
   }
 }
 
+/** Where the held changes of a config are kept. */
+export const heldStore = (state: string, config: string): string =>
+  join(state, 'held', `${createHash('sha256').update(realpathSync(config)).digest('hex').slice(0, 16)}.json`)
+/** What the last host of a config held, for who has no host. */
+export const keptChanges = (store: string): HeldFile[] => kept(store).map(([file, held]) => shown(file, held))
+
 /** `+12 -3` */
 export const counts = ({ added, removed }: LineDiff): string => `+${added} -${removed}`
 
@@ -122,8 +125,11 @@ function changedAt(path: string, thorough: boolean): number {
 function read(file: string): string | undefined {
   try { return readFileSync(file, 'utf8') } catch { return undefined }       // not there, or not to be read: whoever loads it says which
 }
-function kept(store: string): z.infer<typeof Kept> {
+/** What was held when it was written, and stands there still: else a person has saved it since, or put it back. */
+function kept(store: string): [file: string, held: Held][] {
   const text = read(store)
   if (text === undefined) return []
-  try { return Kept.parse(JSON.parse(text)) } catch { return [] }            // half a file of a crash: what it held is asked about when it changes again
+  try {
+    return Kept.parse(JSON.parse(text)).map(({ file, before, after, since }): [string, Held] => [file, { before, after, since }]).filter(([file, { after }]) => read(file) === after)
+  } catch { return [] }                                                      // half a file of a crash: what it held is asked about when it changes again
 }

@@ -8,14 +8,15 @@
  */
 import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { at, didYouMean, HarnessError, messageOf } from '../errors.js'
-import { bodyOf, cacheCanBeOff, compile, loadCompiler, type Compiled, type DynamicImport, type ImportFunction } from './compile.js'
+import { at, HarnessError, messageOf } from '../errors.js'
+import { cacheCanBeOff, compile, loadCompiler, type Compiled, type DynamicImport, type ImportFunction } from './compile.js'
 import type { Loaded } from './entry.js'
+import { bodyFor, missingName, NativeModules, withinTopLevel } from './evaluation.js'
 import { Files, over, type Texts, type TextSource } from './files.js'
 import { circles } from './module-cycles.js'
 import { define, jsonModule, ModuleRecord, Snapshot, whereNamed, type Namespace } from './module-record.js'
 import { Resolver, type Target } from './resolve.js'
-import { alive, inlineMap, originalPlace, remember } from './stack-traces.js'
+import { alive, remember } from './stack-traces.js'
 
 export { originalPlace } from './stack-traces.js'
 
@@ -42,8 +43,7 @@ export class ModuleGraph {
   readonly #links = new Map<string, string>()
   /** Changed files that no committed load has taken in yet. */
   readonly #dirty = new Set<string>()
-  /** Packages by their URL: Node's loader has each once, so looking twice is waste. */
-  readonly #native = new Map<string, Promise<object>>()
+  readonly #native = new NativeModules()
   /** What was compiled only to see whether it parses: the load that follows needs it. */
   readonly #compiled = new Map<string, { readonly source: string; readonly compiled: Compiled }>()
   #checked = false
@@ -69,7 +69,7 @@ export class ModuleGraph {
     this.#begin(staged, snapshot)
 
     const modules = new Map<string, Namespace>()
-    await this.#within(staged, async () => {
+    await withinTopLevel(staged, this.#options, async () => {
       for (const [entry, file] of roots) modules.set(entry, await this.#evaluate(snapshot.get(file)!))
     })
     return {
@@ -221,11 +221,11 @@ export class ModuleGraph {
     const { compiled, namespace } = record
     if (!compiled) { record.done = true; return Object.freeze(namespace) }
     if (compiled.commonjs) {
-      const native = await this.#importNative(pathToFileURL(record.file).href) as Record<string, unknown>
+      const native = await this.#native.import(pathToFileURL(record.file).href) as Record<string, unknown>
       for (const name of Object.keys(native)) define(namespace, name, () => native[name])
     } else {
       remember(record)
-      await this.#body(record, compiled)(
+      await bodyFor(record, compiled, this.#options.shown)(
         this.#importOf(record), this.#dynamicImportOf(record), this.#metaOf(record), namespace,
         from => { for (const name of Object.keys(from)) if (name !== 'default' && !Object.hasOwn(namespace, name)) define(namespace, name, () => (from as Record<string, unknown>)[name]) },
         record,
@@ -235,34 +235,20 @@ export class ModuleGraph {
     return Object.seal(namespace)
   }
 
-  #body(record: ModuleRecord, compiled: Compiled) {
-    try { return bodyOf(compiled.code, record.url, inlineMap(record)) } catch (cause) {
-      // What oxc lets pass and V8 doesn't. The first line of the stack is the place in the generated code.
-      const line = Number(/^.*\?v=\d+:(\d+)/.exec((cause as Error).stack ?? '')?.[1])
-      remember(record)
-      const place = (line ? originalPlace(record.url, line, 1) : undefined) ?? { file: record.file }
-      throw new HarnessError('module_syntax', `${at({ file: this.#options.shown(record.file), line: place.line })} ${messageOf(cause)}`, { place, cause })
-    }
-  }
-
   #importOf(record: ModuleRecord): ImportFunction {
     return async (specifier, { importedNames = [] } = {}) => {
       const { namespace, partial } = await this.#import(record.targets.get(specifier)!, record)
-      for (const name of importedNames) if (!partial && !(name in namespace)) throw this.#missingName(name, specifier, record, namespace)
+      for (const name of importedNames) if (!partial && !(name in namespace)) throw missingName(name, specifier, record, namespace, this.#options.shown)
       return namespace
     }
   }
   async #import(target: Target, record: ModuleRecord): Promise<{ namespace: object; partial?: boolean }> {
     if (target.kind === 'host') return { namespace: this.#options.builtins[target.name]! }
-    if (target.kind === 'native') return { namespace: await this.#importNative(target.url) }
+    if (target.kind === 'native') return { namespace: await this.#native.import(target.url) }
     const module = record.snapshot.get(target.file)!
     // In a circle the one that is still running hands out its namespace as it is; its own exports are there, those of an `export *` come later.
     if (module.running && !module.done && module.circle !== undefined && module.circle === record.circle) return { namespace: module.namespace, partial: module.compiled?.stars ?? false }
     return { namespace: await this.#evaluate(module) }
-  }
-  #missingName(name: string, specifier: string, record: ModuleRecord, namespace: object): HarnessError {
-    const place = whereNamed(record, specifier)
-    return new HarnessError('module_syntax', `${at({ ...place, file: this.#options.shown(record.file) })} "${specifier}" does not export "${name}"${didYouMean(name, Object.keys(namespace))}`, { place })
   }
 
   #dynamicImportOf(record: ModuleRecord): DynamicImport {
@@ -287,15 +273,6 @@ export class ModuleGraph {
     }
   }
 
-  #importNative(url: string): Promise<object> {
-    const known = this.#native.get(url)
-    if (known) return known
-    const importing: Promise<object> = import(/* @vite-ignore */ url, url.endsWith('.json') ? { with: { type: 'json' } } : undefined)
-    this.#native.set(url, importing)
-    importing.catch(() => { this.#native.delete(url) })     // told to whoever imports; the next one may try again
-    return importing
-  }
-
   #metaOf(record: ModuleRecord): object {
     return Object.assign(Object.create(null), {
       url: record.url.slice(0, record.url.lastIndexOf('?')), filename: record.file, dirname: dirname(record.file),
@@ -304,26 +281,6 @@ export class ModuleGraph {
         return target.kind === 'host' ? target.name : target.kind === 'native' ? (target.url.includes(':') ? target.url : `node:${target.url}`) : pathToFileURL(target.file).href
       },
     })
-  }
-
-  /** A top level that never ends must not hold the queue; the late end of one is of no interest any more. */
-  async #within(staged: ReadonlyMap<string, ModuleRecord>, work: () => Promise<void>): Promise<void> {
-    const limit = this.#options.evaluateMs ?? 10_000
-    let timer: NodeJS.Timeout | undefined
-    const working = work()
-    try {
-      await Promise.race([working, new Promise<never>((_, reject) => {
-        timer = setTimeout(() => { reject(this.#unfinished(staged, limit)) }, limit)
-      })])
-    } finally {
-      clearTimeout(timer)
-      working.catch(() => {})                               // already told, or dropped as late
-    }
-  }
-  #unfinished(staged: ReadonlyMap<string, ModuleRecord>, limit: number): HarnessError {
-    const running = [...staged.values()].filter(record => record.running && !record.done)
-    const stuck = running.find(({ imports }) => !running.some(other => imports.has(other.file))) ?? running[0]
-    return new HarnessError('plugin_timeout', `${stuck ? this.#options.shown(stuck.file) : 'a module'} did not finish its top level within ${limit} ms; move what waits into apply`, stuck && { place: { file: stuck.file } })
   }
 
   #checkCacheOnce(): void {

@@ -7,13 +7,13 @@
  * An event only means "look"; what counts is the content. One `changed` at a time; what comes meanwhile is the next batch. The same text is never handed over twice.
  * Folders are watched, not files: one watch a folder. chokidar drops the last of several quick writes, so each event is followed by looks at 20, 60 and 200 ms, and every 30 s all files are asked.
  */
-import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FSWatcher } from 'chokidar'
 import { messageOf } from '../errors.js'
 import type { Logger } from '../kernel/log.js'
 import type { Texts } from './files.js'
+import { existing, read, realPath, signature, stat } from './on-disk.js'
 
 export interface WatcherOptions {
   /** What is loaded, and what was looked for and may appear. */
@@ -284,24 +284,6 @@ export class Watcher {
 const looksCut = (text: string | undefined, inUse: string | undefined): boolean =>
   text === undefined || text === '' || (inUse !== undefined && text.length < inUse.length && inUse.startsWith(text))
 
-function read(file: string): string | undefined {
-  try { return readFileSync(file, 'utf8') } catch { return undefined }   // not there, a folder, not readable: whoever loads it says which
-}
-function realPath(path: string): string | undefined {
-  try { return realpathSync.native(path) } catch { return undefined }    // not there (yet)
-}
-function stat(path: string) {
-  try { return statSync(path) } catch { return undefined }               // not there, or behind a file that was a folder
-}
-/** The real path of a folder, or of the nearest one above that is there. */
-function existing(folder: string): string {
-  return realPath(folder) ?? (folder === dirname(folder) ? folder : existing(dirname(folder)))
-}
-/** Changes with every save, also one that keeps size and modification time. */
-function signature(file: string): string {
-  const found = stat(file)
-  return found ? `${found.ctimeMs} ${found.size} ${found.ino}` : ''
-}
 function setOf(map: Map<string, Set<string>>, key: string): Set<string> {
   const present = map.get(key) ?? new Set()
   map.set(key, present)

@@ -15,7 +15,7 @@ export const Config = z.strictObject({
   /** Where its sessions work. Left out: where the daemon was started. */
   cwd: z.string().refine(path => path.startsWith('/') || path === '~' || path.startsWith('~/'), 'must be absolute or begin with "~/"').optional(),
   maxSteps: z.int().positive().optional(),
-  /** Nobody can be asked, so what would be asked about is refused; `plan` runs nothing but read-only tools. */
+  /** Nobody can be asked, so what would be asked about is refused; `plan` runs nothing but read-only tools. The two that answer in your name want this plugin's id under `agent.approvers` too. */
   mode: z.enum(['default', 'accept-edits', 'plan', 'yes']).default('default'),
 })
 

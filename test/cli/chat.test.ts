@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { UNREAD_MS } from '../../core/cli/chat/question.js'
 import { daemon } from '../support/daemon.js'
 import { place, until, type Place } from '../support/hx.js'
 import { startScriptedModel, type Script } from '../support/scripted-model.js'
@@ -141,6 +143,31 @@ export function apply(ctx) {
     await screen.sees('there is no command "/gret"; did you mean "/greet"?')
     expect(screen.raw).not.toContain('\u001b[31mhello')
   })
+
+  it('asks after a turn whether to load what a tool may have changed: d shows it, y loads it, other words leave it and are typed', async () => {
+    const plugin = (says: string) => `export const name = 'own'\nexport function apply(ctx) { ctx.commands.register({ name: 'say', description: 'says', run: () => 'it says ${says}' }) }\n`
+    const bash = (command: string) => ({ toolCalls: [{ name: 'bash', arguments: { command } }] })
+    const { screen, here } = await chat([bash('sed -i s/one/two/ plugins/own.ts'), 'changed it', bash('sed -i s/two/three/ plugins/own.ts'), 'and again'], { files: { 'plugins/own.ts': plugin('one'), 'harness.config.yaml': 'plugins: [own, tool-bash, model-openai]\n' } })
+    screen.type(`change it${ENTER}`)
+    await screen.sees(/a tool may have changed .*own\.ts[^]*load it\? \[y\/N\/d diff\]/)
+    await sleep(UNREAD_MS)                                   // a key that comes sooner is none for the question
+    screen.type('d')
+    await screen.sees(/\+ export[^]*it says two/)
+    await sleep(UNREAD_MS)
+    screen.type('y')
+    await screen.sees('reloaded: own')
+    screen.type(`/say${ENTER}`)
+    await screen.sees(/\nit says two/)
+    screen.type(`once more${ENTER}`)
+    await screen.sees(/and again[^]*load it\? \[y\/N\/d diff\]/)
+    screen.type('/say')
+    await screen.sees('not loaded: /reload --held loads it')
+    screen.type(ENTER)
+    await until(() => screen.text.match(/^it says two$/gm)?.length === 2)
+    expect(readFileSync(join(here.folder, 'plugins/own.ts'), 'utf8')).toContain('three')
+    screen.type(CTRL_D)
+    expect(await screen.code).toBe(0)
+  }, 30_000)
 
   it('does without colours, and without moving the cursor where the terminal can not', async () => {
     const colourless = await chat(['**bold**'], { env: { NO_COLOR: '1' } })

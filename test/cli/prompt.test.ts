@@ -18,7 +18,7 @@ function asked(...keys: readonly string[]) {
     if (key !== undefined) setImmediate(() => { stdin.write(key) })
   })
   const controller = new AbortController()
-  const answer = terminalApprover({ stdin, stderr, paintNote: plain } as unknown as Io)({ session: 's', turn: 1, call: { id: 'c1', name: 'bash', arguments: { command: 'rm x' } }, reason: 'rm', plugin: 'permission', signal: controller.signal })
+  const answer = terminalApprover({ stdin, stderr, paintNote: plain } as unknown as Io, { status: async () => { throw new Error('nobody asks') } })({ session: 's', turn: 1, call: { id: 'c1', name: 'bash', arguments: { command: 'rm x' } }, reason: 'rm', plugin: 'permission', signal: controller.signal })
   return { answer, controller }
 }
 

@@ -53,7 +53,7 @@ describe('the boundary of the daemon', () => {
     expect((await run(JSON.stringify({ prompt: 'hi', cwd: folder, model: 'offline', sudo: true }))).body).toContain('sudo')
     expect((await run(JSON.stringify({ cwd: folder }))).body).toContain('prompt')
     expect((await run('{')).status).toBe(400)
-    expect((await run(JSON.stringify({ prompt: 'hi', cwd: folder }), 'text/plain')).status).toBe(400)
+    expect((await run(JSON.stringify({ prompt: 'hi', cwd: folder }), 'text/plain')).status).toBe(415)
     expect((await run(JSON.stringify({ prompt: 'x'.repeat(2_000_000), cwd: folder }))).status).toBe(413)
     expect((await ask({ path: '/v1/nothing' })).status).toBe(404)
   })

@@ -49,6 +49,25 @@ describe('every route of the daemon', () => {
     expect(await status(GOOD)).toBe(200)
     expect((await http.request(ROUTES.status, {}, {})).headers.get('retry-after')).toBe('60')
   })
+  it('takes no scope from a client: whose prompt it is, how deep, who approves and in whose name is core\'s to say', async () => {
+    const run = { prompt: 'go', cwd: '/tmp' }, answer = { answer: 'once' }
+    const tries: [path: string, body: object][] = [
+      ...[{ source: { kind: 'user' } }, { parent: { session: 'x', depth: 0 } }, { depth: 0 }, { approver: true }, { plugin: 'permission' }, { scope: 'host' }, { turn: 1 }].map((more): [string, object] => [ROUTES.runs, { ...run, ...more }]),
+      [ROUTES.sessions, { cwd: '/tmp', parent: 'x' }], [ROUTES.sessions, { cwd: '/tmp', id: 'mine' }],
+      ...[{ by: 'user' }, { session: 'another' }, { plugin: 'permission' }, { call: { name: 'bash', arguments: {} } }].map((more): [string, object] => [ROUTES.approval, { ...answer, ...more }]),
+      [ROUTES.approval, { answer: 'yes' }], [ROUTES.steer, { prompt: 'x', source: { kind: 'plugin', id: 'p' } }],
+    ]
+    for (const [path, body] of tries) {
+      const { http, touched } = untouched()
+      const { status } = await http.request(path.replace(/:\w+/g, 'x'), { method: 'POST', headers: { ...GOOD, 'content-type': 'application/json' }, body: JSON.stringify(body) }, {})
+      expect([body, status, touched.filter(key => key !== 'begin')]).toEqual([body, 400, []])       // which is looked up before its body is read, and not called
+    }
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonp', '']) {
+      const { http, touched } = untouched()
+      const { status } = await http.request(ROUTES.runs, { method: 'POST', headers: { ...GOOD, 'content-type': type }, body: JSON.stringify(run) }, {})
+      expect([type, status, touched]).toEqual([type, 415, []])
+    }
+  })
   it('has a token that no empty or short file stands for', async () => {
     for (const token of [undefined, '']) expect((await routes({} as App, async () => token || undefined, () => {}).request(ROUTES.status, { headers: { authorization: `Bearer ${token ?? ''}` } }, {})).status).toBe(401)
   })

@@ -5,12 +5,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Model } from '../../core/agent/services.js'
 import { text } from '../../core/agent/vocabulary.js'
 import { App, type AppEvent } from '../../core/app.js'
+import { keepRule } from '../../core/cli/always.js'
+import type { Io } from '../../core/cli/io.js'
 import { Log } from '../../core/kernel/log.js'
 import { lineDiff } from '../../core/loader/line-diff.js'
 import { trustAll } from '../../core/loader/trust.js'
 import { CONFIG_NAME, places } from '../../core/places.js'
 import { folder } from '../support/folder.js'
-import { until } from '../support/hx.js'
+import { place, until } from '../support/hx.js'
 
 /** Says its version, by a tool, and blocks nothing. */
 const GUARD = (says: string) => `import { helps } from './helper.ts'
@@ -132,6 +134,21 @@ describe('a change that a tool makes to what runs', () => {
     expect([says(), second.active()]).toEqual(['h:two', ['guard', 'stats', 'tool-bash']])
     await second.app.stop()
     expect(existsSync(kept)).toBe(false)
+  })
+  it('is neither written over nor loaded along by an edit of the config: not by hx plugins without a daemon, not by an answer that is kept', async () => {
+    const one = await host(`${CONFIG}  - { name: permission, enabled: false }\n`)
+    await one.bash(`sed -i 's/- tool-fs/- stats/' ${CONFIG_NAME}`)
+    await one.isHeld()
+    const env = { HX_HOME: one.at('.hx') }, text = () => readFileSync(one.at(CONFIG_NAME), 'utf8'), before = text()
+    const disable = () => place().hx(['plugins', 'disable', 'guard', '--trust'], { cwd: one.path, env })
+    const keep = () => keepRule({ cwd: one.path, env, globals: {}, note: () => {} } as unknown as Io, { status: async () => one.app.status() }, 'permission', 'npm test')
+    const refused = await disable()
+    expect([refused.code === 0, refused.stderr]).toEqual([false, expect.stringMatching(/harness\.config\.yaml .*changed while a tool ran.*nothing was written/)])
+    await expect(keep()).rejects.toMatchObject({ code: 'held' })
+    expect([text(), one.held()]).toEqual([before, [`${CONFIG_NAME} changed +1 -1`]])
+    await one.app.reloadHeld()
+    expect(await keep()).toContain('is allowed from now on')
+    expect(await disable()).toMatchObject({ code: 0 })
   })
   it('can not be made by the file tools at all', async () => {
     const { calls, held, at } = await host()

@@ -2,15 +2,11 @@
  * A conversation on a terminal that can move its cursor: what is said scrolls by, below it stand the turn that runs, what is queued, and the text that is being typed.
  * One loop: keys and events change the state, a frame shows it, at most so often. Knows no client; conversation.ts does.
  */
-import { stripVTControlCharacters } from 'node:util'
-import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../agent/services.js'
-import { onAbort } from '../../agent/abort.js'
-import { dollars } from '../../agent/cost.js'
 import { HarnessError, messageOf } from '../../errors.js'
-import { exactRule, keepRule } from '../always.js'
-import { heldLines } from '../held.js'
 import type { Io } from '../io.js'
-import { oneLine, printable } from '../terminal.js'
+import { printable } from '../terminal.js'
+import { Asking } from './asking.js'
+import { below, PROMPT, type Below } from './below.js'
 import { runCommand, commandSources, type CommandContext } from './commands.js'
 import { accepted, complete, type Completion, type Sources } from './completion.js'
 import type { Conversation } from './conversation.js'
@@ -18,21 +14,15 @@ import { draftOf, edit, EMPTY, insert, type Draft, type Key } from './editor.js'
 import type { History } from './history.js'
 import { onKeys } from './keys.js'
 import { resolveMentions } from './mentions.js'
-import { Question } from './question.js'
 import { recalled } from './recall.js'
 import { Screen } from './screen.js'
-import { chop, cut, lineWidth, painted, span, widthOf, wrap, type Line } from './spans.js'
+import { chop, fit, hanging, painted, span, wrap, type Line } from './spans.js'
 import { TurnView } from './turn-view.js'
 
 /** Between two frames, while something moves; and how often the clock of a turn is looked at. */
 const FRAME_MS = 30, TICK_MS = 100
-/** Lines of the text that is typed, and of what could be meant. */
-const MAX_INPUT_LINES = 10, MAX_OPTIONS = 6
-
 /** What was typed before the chat began comes at once. */
 const EARLY_MS = 50
-
-const PROMPT = '› '
 
 export class Interactive {
   readonly #io: Io
@@ -44,14 +34,13 @@ export class Interactive {
   /** Words for the running turn that it has not taken yet. */
   #handed: string[] = []
   #view: TurnView | undefined
-  /** The question that is open, and those behind it. */
-  #questions: Question[] = []
+  readonly #asking: Asking
   #waiting: Line[] = []
   #hint: string | undefined
   #thoughts = false
   #lastThoughts = ''
   /** A command of the chat that takes its time. */
-  #busy: { readonly label: string; readonly controller: AbortController } | undefined
+  #busy: { readonly label?: string; readonly controller: AbortController } | undefined
   #leaving: number | undefined
   #done!: (code: number) => void
   #commands: Sources['commands'] = []
@@ -63,7 +52,12 @@ export class Interactive {
     this.#io = io
     this.#talk = talk
     this.#history = history
-    this.#screen = new Screen(io.stdout)
+    const screen = this.#screen = new Screen(io.stdout)
+    this.#asking = new Asking(io, talk, {
+      get width() { return screen.width },
+      say: lines => { this.#flush(); this.#say(lines) }, note: text => { this.note(text) }, problem: message => { this.#problem(message) },
+      changed: () => { this.#draw() },
+    })
   }
 
   /** Until the person leaves; the exit code. */
@@ -116,12 +110,11 @@ export class Interactive {
     this.#say([[]])
     this.#soon()
     try {
-      await this.#talk.turn(prompt, this.#approver, event => {
+      await this.#talk.turn(prompt, this.#asking.approver, event => {
         view.see(event)
         if (event.type === 'message' && event.role === 'user' && event.source.kind === 'user' && event.step > 0) this.#handed.shift()
         this.#soon()
       })
-      for (const line of heldLines(await this.#talk.held())) this.#say([[span(cut(`a tool may have changed ${line}: not loaded; /reload --held loads it, --diff shows it`, 2 * this.#screen.width), 'yellow')]].flatMap(one => wrap(one, this.#screen.width)))
     } catch (error) {
       this.#flush()
       this.#problem(messageOf(error))
@@ -132,8 +125,14 @@ export class Interactive {
       if (view.lastThoughts !== '') this.#lastThoughts = view.lastThoughts
       this.#view = undefined
       this.#handed = []
+      await this.#held()
       this.#next()
     }
+  }
+  /** Before whatever was queued runs on what may have been changed. */
+  async #held(): Promise<void> {
+    this.#busy = { controller: new AbortController() }
+    try { if (this.#leaving === undefined) await this.#asking.held(() => this.#draft.text !== '') } catch (error) { this.#problem(messageOf(error)) } finally { this.#busy = undefined }
   }
   async #command(text: string): Promise<void> {
     this.#echo(text)
@@ -188,36 +187,6 @@ export class Interactive {
     this.#say(recalled(await this.#talk.events(), this.#screen.width))
   }
 
-  // ---- asks
-
-  readonly #approver: Approver = async request => {
-    if (request.signal.aborted) return undefined
-    const answer = await new Promise<ApprovalAnswer | undefined>(settle => {
-      const question = new Question(request, settle)
-      this.#questions.push(question)
-      onAbort(request.signal, () => { settle(undefined) })
-      if (this.#questions.length === 1) this.#ask()
-    })
-    this.#questions = this.#questions.filter(({ request: { call } }) => call !== request.call)
-    if (answer?.answer === 'always') await this.#keep(request)
-    this.#ask()
-    return answer
-  }
-  /** Puts the first question that is open. */
-  #ask(): void {
-    const [question] = this.#questions
-    if (question) {
-      this.#flush()
-      this.#say(question.shown(this.#screen.width))
-      question.begin()
-      if (this.#io.stdout.isTTY) this.#io.stdout.write('\u0007')                    // somebody may look elsewhere
-    }
-    this.#draw()
-  }
-  async #keep(request: ApprovalRequest): Promise<void> {
-    try { this.note(await keepRule(this.#io, request.plugin, exactRule(request)!)) } catch (error) { this.#problem(`not kept, so it holds as long as this host runs: ${messageOf(error)}`) }
-  }
-
   // ---- keys
 
   #press(key: Key): void {
@@ -228,7 +197,7 @@ export class Interactive {
     else if (key.ctrl && key.name === 'z') this.#suspend()
     else if (key.ctrl && key.name === 't') this.#toggleThoughts()
     else if (key.ctrl && key.name === 'l') { this.#io.stdout.write('\u001b[H\u001b[2J'); this.#screen.forget() }
-    else if (this.#questions[0]) this.#questions[0].press(key)
+    else if (this.#asking.current?.press(key)) this.#soon()
     else if (key.ctrl && key.name === 'd' && this.#draft.text === '') this.#end(leaving)
     else if (key.name === 'return' && !key.ctrl && !key.meta) this.#enter()
     else if (key.name === 'tab') this.#complete()
@@ -255,7 +224,8 @@ export class Interactive {
     this.#submit(text.trim())
   }
   #interrupt(leaving: 'ctrl-c' | 'ctrl-d' | undefined): void {
-    if (this.#view) {
+    if (this.#asking.current?.dismiss) this.#asking.current.dismiss()
+    else if (this.#view) {
       this.#view.stopping = true
       this.#talk.abort()
       const unheard = [...this.#handed, ...this.#queue]        // nobody waits for what was to follow
@@ -325,65 +295,14 @@ export class Interactive {
     const { width } = this.#screen, { paint } = this.#io
     const said = this.#waiting.map(line => fit(line, width))
     this.#waiting = []
-    const { lines, cursor } = this.#live(width)
+    const { lines, cursor } = below(this.#below(), width)
     this.#screen.frame(said.map(line => painted(line, paint)), lines.map(line => painted(fit(line, width), paint)), cursor)
   }
-  #live(width: number): { lines: Line[]; cursor: { row: number; column: number } } {
-    const [question] = this.#questions
-    const lines: Line[] = question ? [] : [...this.#view?.live() ?? []]
-    if (this.#busy) lines.push([span(`${this.#busy.label} …`, 'dim')])
-    for (const queued of this.#queue) lines.push([span('queued ', 'yellow'), span(cut(oneLine(queued, width * 2), width - 8), 'dim')])
-    if (question) {
-      const { lines: asked, column } = question.live(width)
-      return { lines: [...lines, ...asked], cursor: { row: lines.length + asked.length - 1, column: column || lineWidth(asked.at(-1)!) } }
+  #below(): Below {
+    const { current } = this.#asking
+    return {
+      question: current, turn: this.#view?.live(), busy: this.#busy?.label, queue: this.#queue, draft: this.#draft, hint: this.#hint,
+      completion: this.#draft.text === '' ? undefined : this.#completion(), talk: this.#talk,
     }
-    lines.push([])
-    const typed = layout(this.#draft, width - PROMPT.length)
-    const from = Math.max(0, Math.min(typed.row - MAX_INPUT_LINES + 1, typed.lines.length - MAX_INPUT_LINES))
-    const shown = typed.lines.slice(from, from + MAX_INPUT_LINES)
-    const row = lines.length + typed.row - from
-    lines.push(...shown.map((line, y): Line => [span(y === 0 ? (from > 0 ? '↑ ' : PROMPT) : '  ', 'cyan', 'bold'), span(line)]))
-    lines.push(...this.#below(width))
-    return { lines, cursor: { row, column: PROMPT.length + typed.column } }
   }
-  /** Under the text: what could be meant, a hint, or where one is. */
-  #below(width: number): Line[] {
-    if (this.#hint !== undefined) return [[span(cut(`  ${this.#hint}`, width), 'yellow')]]
-    const found = this.#draft.text === '' ? undefined : this.#completion()
-    if (found && !(found.options.length === 1 && found.options[0]!.value === this.#draft.text.slice(found.from, found.to))) {
-      const options = found.options.slice(0, MAX_OPTIONS), wide = Math.max(...options.map(({ value }) => widthOf(value)))
-      return [...options.map(({ value, about = '' }): Line => [span(cut(`  ${value.padEnd(wide)}  ${about}`.trimEnd(), width), 'dim')]), ...found.options.length > MAX_OPTIONS ? [[span(`  … ${found.options.length - MAX_OPTIONS} more`, 'dim')]] : []]
-    }
-    if (this.#view) return [[span(cut(`  ${this.#draft.text.startsWith('>') ? 'Enter hands this to the running turn' : this.#draft.text === '' ? '' : 'Enter queues this; a ">" before it hands it to the running turn'}`, width), 'dim')]]
-    const { model, answered, mode, session, client, spent } = this.#talk
-    return [[span(cut(`  ${[printable(model ?? answered ?? 'the config\'s model'), ...mode === 'default' ? [] : [`mode ${mode}`], client.where === 'daemon' ? 'daemon' : 'in this process', session === undefined ? 'new session' : session.slice(0, 12), ...spent === undefined ? [] : [dollars(spent)], '/help'].join(' · ')}`, width), 'dim')]]
-  }
-}
-
-/** A line of a table goes on below its last column. */
-function hanging(line: string, width: number): Line[] {
-  if (widthOf(line) <= width) return [[span(line)]]
-  const text = stripVTControlCharacters(line), columns = [...text.slice(0, width * 0.7).matchAll(/ {2,}(?=\S)/g)].at(-1)
-  const indent = columns ? columns.index + columns[0].length : 0
-  return wrap([span(text.slice(indent))], width - indent).map((rest, row): Line => [span(row === 0 ? text.slice(0, indent) : ' '.repeat(indent)), ...rest])
-}
-
-/** A line that is cut where the terminal ends. */
-function fit(line: Line, width: number): Line {
-  if (lineWidth(line) <= width) return line
-  let left = width
-  return line.flatMap(part => {
-    if (left <= 0) return []
-    const text = cut(part.text, left)
-    left -= widthOf(text)
-    return [{ ...part, text }]
-  })
-}
-
-/** The text on rows, and where the cursor is among them. */
-function layout({ text, cursor }: Draft, width: number): { lines: string[]; row: number; column: number } {
-  const shown = (part: string) => part.replaceAll('\t', '    ')
-  const lines = chop(shown(text), width), before = chop(shown(text.slice(0, cursor)), width)
-  const column = widthOf(before.at(-1)!)
-  return column >= width ? { lines: before.length >= lines.length ? [...lines, ''] : lines, row: before.length, column: 0 } : { lines, row: before.length - 1, column }
 }

@@ -3,6 +3,7 @@
  */
 import { createInterface } from 'node:readline/promises'
 import { messageOf } from '../../errors.js'
+import { tellHeld } from '../held.js'
 import type { Io } from '../io.js'
 import { terminalApprover } from '../prompt.js'
 import { printable } from '../terminal.js'
@@ -50,7 +51,7 @@ export class Plain {
     if (problems.length > 0) { this.note(`${problems.join('; ')}; nothing was sent`); return }
     const view = new TurnView({ width: () => this.#width, thoughts: () => false, verbose: this.#io.globals.verbose === true })
     try {
-      await this.#talk.turn(prompt, terminalApprover(this.#io), event => {
+      await this.#talk.turn(prompt, terminalApprover(this.#io, this.#talk.client), event => {
         view.see(event)
         this.#print(view.take())
       })
@@ -58,6 +59,7 @@ export class Plain {
       view.close()
       this.#print(view.take())
     }
+    await tellHeld(this.#io, this.#talk.client)
   }
   #context(): CommandContext {
     return {

@@ -12,9 +12,23 @@ import { EMPTY, edit, type Draft, type Key } from './editor.js'
 import { chop, span, wrap, type Line } from './spans.js'
 
 /** Of a person who was typing when the ask came up. */
-const UNREAD_MS = 400
+export const UNREAD_MS = 400
 
-export class Question {
+/** A question on the screen of a chat. */
+export interface Asked {
+  /** It is shown from now on. */
+  begin(now?: number): void
+  /** What is asked, said for good. */
+  shown(width: number): Line[]
+  /** What can be pressed, and where the cursor is. */
+  live(width: number): { readonly lines: Line[]; readonly column: number }
+  /** False when the key is none of its, but of what the person types. */
+  press(key: Key, now?: number): boolean
+  /** Ctrl-C, where that stops nothing else: leaves everything as it is. */
+  dismiss?(): void
+}
+
+export class Question implements Asked {
   readonly request: ApprovalRequest
   readonly rule: string | undefined
   readonly #settle: (answer: ApprovalAnswer | undefined) => void
@@ -27,16 +41,13 @@ export class Question {
     this.#settle = settle
   }
 
-  /** It is shown from now on. */
   begin(now = performance.now()): void { this.#since = now }
-  /** What is asked, said for good. */
   shown(width: number): Line[] {
     const { call, reason, plugin } = this.request
     const command = call.name === 'bash' ? call.arguments['command'] : undefined
     const text = typeof command === 'string' ? command : JSON.stringify(call.arguments, null, Object.keys(call.arguments).length > 1 ? 2 : 0)
     return [[], ...wrap([span(`${printable(plugin)} asks: `, 'yellow', 'bold'), span(printable(reason))], width), [span(`  ${printable(call.name)}`, 'bold')], ...chop(printable(text).replaceAll('\t', '    '), Math.max(10, width - 4)).map((line): Line => [span('    '), span(line)])]
   }
-  /** What can be pressed, and where the cursor is. */
   live(width: number): { readonly lines: Line[]; readonly column: number } {
     if (this.#why) {
       const head = '  why? (Enter alone: no reason) > ', said = this.#why.text.replaceAll('\n', ' ')
@@ -46,8 +57,11 @@ export class Question {
     const lines = wrap([span(keys.trimEnd(), 'bold')], width - 2).map((line, row): Line => row === 0 ? [span('  '), ...line] : [span('  '), ...line])
     return { lines, column: 0 }
   }
-  press(key: Key, now = performance.now()): void {
-    if (now - this.#since < UNREAD_MS) return
+  press(key: Key, now = performance.now()): boolean {
+    if (now - this.#since >= UNREAD_MS) this.#press(key)
+    return true
+  }
+  #press(key: Key): void {
     if (this.#why) {
       if (key.name === 'return') this.#settle({ answer: 'denied', note: this.#why.text.trim() || undefined })
       else if (key.name === 'escape') this.#why = undefined

@@ -2,6 +2,7 @@
  * Text with styles, and its place on a grid of cells: widths, wrapping, cutting. Pure; knows no terminal and no Markdown.
  * Invariant: a line that comes out is never wider than it was asked to be (but for one character that is wider than all there is).
  */
+import { stripVTControlCharacters } from 'node:util'
 import stringWidth from 'string-width'
 import type { Paint, Style } from '../terminal.js'
 
@@ -87,4 +88,24 @@ function* fitting(text: string, width: number): Generator<readonly [string, numb
     used += cells
   }
   if (part !== '') yield [part, used]
+}
+
+/** A line of a table goes on below its last column. */
+export function hanging(line: string, width: number): Line[] {
+  if (widthOf(line) <= width) return [[span(line)]]
+  const text = stripVTControlCharacters(line), columns = [...text.slice(0, width * 0.7).matchAll(/ {2,}(?=\S)/g)].at(-1)
+  const indent = columns ? columns.index + columns[0].length : 0
+  return wrap([span(text.slice(indent))], width - indent).map((rest, row): Line => [span(row === 0 ? text.slice(0, indent) : ' '.repeat(indent)), ...rest])
+}
+
+/** A line that is cut where the terminal ends. */
+export function fit(line: Line, width: number): Line {
+  if (lineWidth(line) <= width) return line
+  let left = width
+  return line.flatMap(part => {
+    if (left <= 0) return []
+    const text = cut(part.text, left)
+    left -= widthOf(text)
+    return [{ ...part, text }]
+  })
 }
