@@ -6,9 +6,10 @@
 import { dirname, join } from 'node:path'
 import { createAgent, type Agent } from './agent/agent.js'
 import type { Follower } from './agent/agents.js'
+import type { OwnRun } from './agent/lane.js'
 import { FileSessionStore } from './agent/session-store-file.js'
 import { MemorySessionStore } from './agent/session-store-memory.js'
-import type { Approver, CommandsService, ModelInfo, Run, ToolInfo } from './agent/services.js'
+import type { Approver, CommandsService, ModelInfo, ToolInfo } from './agent/services.js'
 import type { SessionEvent, SessionStore, SessionSummary } from './agent/session-events.js'
 import { Workspace } from './agent/workspace.js'
 import * as api from './api.js'
@@ -76,7 +77,7 @@ export class App {
     this.#store = new FileSessionStore({ folder: places.sessions, durability: () => edits.config.config.sessions.durability, report: message => { log.warn(message) } })
     const workspace = new Workspace({
       roots: () => edits.config.config.workspace.roots,
-      protectedPaths: () => [...options.located.layers, ...options.located.layers.map(file => join(dirname(file), 'plugins')), places.config, places.state, ...installed(places.installation), ...edits.config.entries.map(entry => entry.from), ...edits.config.looked, ...this.#importer.files()],
+      protectedPaths: () => [...options.located.layers, ...edits.config.texts.keys(), ...options.located.layers.map(file => join(dirname(file), 'plugins')), places.config, places.state, ...installed(places.installation), ...edits.config.entries.map(entry => entry.from), ...edits.config.looked, ...this.#importer.files()],
       secretPaths: () => [places.run],
       outputPath: session => this.#agent.agents.outputPath(session),
     })
@@ -107,7 +108,7 @@ export class App {
 
   // ---- what clients ask
 
-  run(order: RunOrder, approver?: Approver): Promise<Run> { return this.#agent.agents.run({ ...order, approver }) }
+  run(order: RunOrder, approver?: Approver): Promise<OwnRun> { return this.#agent.agents.run({ ...order, approver }) }
   /** Makes a session that waits for its first prompt. */
   begin(cwd: string): Promise<string> { return this.#agent.agents.begin(cwd) }
   abort(session: string, reason: string): boolean { return this.#agent.agents.abort(session, reason) }

@@ -60,17 +60,27 @@ export class HarnessError extends Error {
 /** `file:line:column`, as far as known. */
 export const at = (place: Place): string => [place.file, place.line, place.column].filter(part => part !== undefined).join(':')
 
-/** The text of whatever was thrown: plugins throw strings, undefined and objects too. */
+/** The text of whatever was thrown: plugins throw strings, undefined and objects too. Never empty, and never throws itself. */
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name
-  if (error === undefined || error === null) return `${error} was thrown`
-  try { return typeof error === 'string' ? error : JSON.stringify(error) ?? String(error) } catch { return Object.prototype.toString.call(error) }   // a throwing toJSON or a cycle: the tag is all there is
+  try {
+    if (error instanceof Error) return String(error.message) || String(error.name)
+    if (error === undefined || error === null || error === '') return `${error === '' ? 'an empty text' : error} was thrown`
+    if (typeof error === 'string') return error
+    try { return JSON.stringify(error) ?? String(error) } catch { return Object.prototype.toString.call(error) }        // a throwing toJSON or a cycle: the tag is all there is
+  } catch {
+    return UNREADABLE
+  }
+}
+export const UNREADABLE = 'what was thrown can not be read'
+/** What plugin code threw, as something that `instanceof` can be asked about: the traps of a proxy throw there too. */
+export function readable(thrown: unknown): unknown {
+  try { void (thrown instanceof Error); return thrown } catch { return new Error(UNREADABLE) }
 }
 
 /** A value as an error message shows it: quoted, cut at 80 characters. */
 export function show(value: unknown): string {
   if (typeof value === 'function') return `a function${value.name ? ` (${value.name})` : ''}`
-  if (typeof value === 'bigint' || typeof value === 'symbol') return String(value)
+  if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'number') return String(value)     // JSON has no NaN
   let text: string
   try { text = JSON.stringify(value) ?? String(value) } catch { return typeof value }            // a cycle or a throwing getter
   return text.length > 80 ? `${text.slice(0, 79)}…` : text

@@ -8,9 +8,9 @@ import { within } from '../kernel/limits.js'
 import type { Scope } from '../kernel/registry.js'
 import { HarnessError, messageOf, show } from '../errors.js'
 import { Purse } from './cost.js'
-import { Lane, TurnActivity, type Closed, type Opened, type Order } from './lane.js'
+import { Lane, TurnActivity, type Closed, type Opened, type Order, type OwnRun } from './lane.js'
 import { nameOf } from './models.js'
-import type { AgentsService, Run, RunEvent, RunInput } from './services.js'
+import type { AgentsService, RunEvent, RunInput } from './services.js'
 import { Session } from './session.js'
 import type { SessionEvent, SessionHeader, SessionStore, SessionWriter } from './session-events.js'
 import { newSessionId } from './session-id.js'
@@ -64,7 +64,7 @@ export class Agents implements AgentsService {
     }
   }
   /** `by`: the plugin that asks for it. */
-  async run(input: RunInput, by?: string): Promise<Run> {
+  async run(input: RunInput, by?: string): Promise<OwnRun> {
     const order = this.#order(input, by)
     for (;;) {
       const lane = await this.#lane(input)
@@ -93,6 +93,7 @@ export class Agents implements AgentsService {
     return this.#busy.get(session)?.steer({ prompt, source: { kind: 'user' } }) ?? false
   }
   list(): ReturnType<AgentsService['list']> { return [...this.#busy.values()].map(lane => lane.status) }
+  /** Stops the turn that runs, whoever asked for it; those that wait go on. */
   abort(session: string, reason = 'stopped by the user'): boolean {
     return this.#busy.get(session)?.abort(new Halt('aborted', reason)) ?? false
   }
@@ -176,7 +177,7 @@ export class Agents implements AgentsService {
 
   // ---- open sessions
 
-  #start(lane: Lane, order: Order): Run {
+  #start(lane: Lane, order: Order): OwnRun {
     clearTimeout(this.#resting.get(lane))
     this.#resting.delete(lane)
     this.#busy.set(lane.session.id, lane)

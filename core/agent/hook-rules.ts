@@ -14,13 +14,14 @@ import { type Message, type Part, text, type ToolCall, type ToolResult, type Too
 
 type Fields = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** What may stand in the log as a part of a message, and be read from there again. */
+export const isPart = (value: unknown): value is Part => isObject(value) && typeof value.type === 'string' && (value.type !== 'text' || typeof value.text === 'string')
 const only = (value: Fields, names: readonly string[]): boolean => Object.keys(value).every(name => names.includes(name) || value[name] === undefined)
 
 function toObject(value: unknown, what: string): Fields {
   if (!isObject(value)) throw new Wrong(`${what} must be an object, received ${show(value)}`)
   return value
 }
-const isPart = (value: unknown): value is Part => isObject(value) && typeof value.type === 'string' && (value.type !== 'text' || typeof value.text === 'string')
 
 const ROLES: readonly unknown[] = ['user', 'assistant', 'system']
 /** A message of a plugin: its source is stamped by core, whatever stands there. */

@@ -22,6 +22,8 @@ import { Halt, type Ports, type Prompt, type TurnInput } from './turn.js'
 export interface Order extends Pick<TurnInput, 'prompt' | 'source' | 'model' | 'maxSteps' | 'purse'>, Person {
   readonly signal?: AbortSignal | undefined
 }
+/** A run, for whoever asked for it: stopped by itself, wherever it stands in the line. */
+export interface OwnRun extends Run { abort(reason: string): void }
 export type Opened = Payload<'agent/session-start'>['source']
 export type Closed = Payload<'agent/session-end'>['reason']
 
@@ -70,7 +72,7 @@ export class Lane {
   }
 
   /** Puts a turn behind those there are. */
-  run(order: Order): Run {
+  run(order: Order): OwnRun {
     const { session } = this
     const job: Job = { order, stream: new RunStream(), controller: new AbortController(), activity: new TurnActivity(session.id) }
     if (this.#opened === 'new' && !this.#begun && !this.busy) for (const event of session.events) job.stream.push(event)      // the first lines of a new session belong to its first run
@@ -78,7 +80,7 @@ export class Lane {
     this.#jobs.push(job)
     const result = this.#tail.then(() => enter(job.activity, () => this.#turn(job)))
     this.#tail = result.then(() => {}, () => {})                      // a failure is the result's; the next turn runs all the same
-    return { session: session.id, events: job.stream, result }
+    return { session: session.id, events: job.stream, result, abort: reason => { job.controller.abort(new Halt('aborted', reason)) } }
   }
   /** Hands a prompt to the turn that runs, for its next step. False when none runs. */
   steer(prompt: Prompt): boolean {

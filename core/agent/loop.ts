@@ -7,7 +7,7 @@
  * Knows no plugin, file, socket or screen; its facts leave through the session log.
  * Invariants: every start has exactly one end, on every path; what the model sees is in the log before it is sent; `stop` runs only where the turn would complete, `error` only where it fails.
  */
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf, readable } from '../errors.js'
 import type { Verdict } from '../kernel/dispatch.js'
 import { dollars } from './cost.js'
 import type { Entered } from './hooks.js'
@@ -115,7 +115,7 @@ async function enterStep(turn: Turn, { messages, compact }: Extract<Entered, { k
 }
 
 async function compactLog(turn: Turn, { through, messages }: NonNullable<Extract<Entered, { kind: 'enter' }>['compact']>, plugin: string | undefined): Promise<void> {
-  const { session } = turn, last = session.events.length
+  const { session } = turn, last = session.events.at(-1)!.seq                                        // a log that lost lines has fewer than that
   if (!Number.isInteger(through) || through < 1 || through > last) {
     turn.warn(`plugin "${plugin}" wants to compact through ${through}, which is no line of this session (1 to ${last}); nothing was compacted`)
     return
@@ -179,8 +179,8 @@ const rejected = ({ plugin, failure }: Verdict, reason: string): TurnEnd =>
   ({ reason: 'rejected', kind: failure, message: failure ? `${failure}: ${reason}` : plugin === undefined ? reason : `rejected by plugin "${plugin}": ${reason}` })
 
 /** What the turn ends with after a throw: stopped, cut, or failed. */
-async function failed(turn: Turn, error: unknown): Promise<TurnEnd> {
-  const message = messageOf(error), { reason } = turn.signal
+async function failed(turn: Turn, thrown: unknown): Promise<TurnEnd> {
+  const error = readable(thrown), message = messageOf(error), { reason } = turn.signal
   if (turn.signal.aborted) return reason instanceof Halt ? { reason: reason.reason, message: reason.message } : { reason: 'aborted', message: messageOf(reason) }
   const code = error instanceof HarnessError ? error.code : error instanceof ModelError || turn.phase === 'request' ? 'model_failed' : 'internal'
   const phase = code === 'storage_failed' ? 'storage' : turn.phase

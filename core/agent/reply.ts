@@ -6,6 +6,7 @@ import { messageOf, show } from '../errors.js'
 import type { Owner } from '../kernel/registry.js'
 import { link, ownerSignal, untilAborted, waitsUntilAborted } from './abort.js'
 import type { Base, RequestPayload } from './hooks.js'
+import { isPart } from './hook-rules.js'
 import { nameOf } from './models.js'
 import { ModelError, type Model, type ModelChunk } from './services.js'
 import type { Turn } from './turn.js'
@@ -84,13 +85,20 @@ function pass(turn: Turn, chunk: Piece, attempt: number): void {
   if (hooks.has('agent/delta')) hooks.tell('agent/delta', { ...turn.base(), ...delta })
 }
 
-/** A reply as a model or a handler gave it, checked where the rest of the turn relies on it. */
+function isUsage(usage: unknown): boolean {
+  if (typeof usage !== 'object' || usage === null) return false
+  const { inputTokens, outputTokens, ...more } = usage as Record<string, unknown>
+  return Number.isFinite(inputTokens) && Number.isFinite(outputTokens) && Object.values(more).every(value => value === undefined || Number.isFinite(value))
+}
+
+/** A reply as a model or a handler gave it, checked where the rest of the turn relies on it: what is logged of it must be readable again. */
 export function readReply(reply: Reply, from: string): Reply {
   const message: Partial<Message> | undefined = reply?.message
   const wrong = (what: string) => new ModelError('protocol', `the reply of "${from}" ${what}`)
   if (typeof message !== 'object' || message === null) throw wrong(`must be {message, finish}, received ${show(reply)}`)
   const content: unknown = message.content
-  if (typeof content !== 'string' && !Array.isArray(content)) throw wrong(`must have a message with content, received ${show(message)}`)
+  if (typeof content !== 'string' && !(Array.isArray(content) && content.every(isPart))) throw wrong(`must have a message with content, a text or a list of {type, …}, received ${show(message)}`)
+  if (reply.usage !== undefined && !isUsage(reply.usage)) throw wrong(`must have its usage in numbers, {inputTokens, outputTokens, …}, received ${show(reply.usage)}`)
   for (const call of message.toolCalls ?? []) {
     if (typeof call?.name !== 'string' || typeof call.arguments !== 'string') throw wrong(`must have tool calls {id, name, arguments} with arguments as sent, a string; received ${show(call)}`)
   }

@@ -90,5 +90,6 @@ async function askPerson(turn: Turn, { value: { reason }, plugin = 'core', answe
 const invalid = (content: string): Judgement => ({ kind: 'refused', note: '', outcome: 'invalid', content })
 function unknownTool(name: string, offered: readonly string[]): string {
   const known = offered.length === 0 ? 'there are none' : `the tools are ${clip(offered.join(', '), 1000)}`
+  if (offered.includes(name)) return `tool "${name}" was there and is gone: its plugin took it back`
   return `there is no tool "${name}" here${didYouMean(name, offered) || ';'} ${known}`
 }

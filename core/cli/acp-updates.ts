@@ -97,9 +97,11 @@ function changeOf(path: string, args: Arguments): ToolCallContent | undefined {
   const content = text(args, 'content')
   return content === undefined ? undefined : { type: 'diff', path, oldText: null, newText: content }
 }
+/** All that says what it is about: an argument that a tool doesn't even know must not stand before the one that counts. */
 function titleOf(name: string, args: Arguments): string {
-  const about = text(args, 'title', 'command', 'path', 'file_path', 'pattern', 'query', 'url')
-  return about === undefined ? name : `${name}: ${oneLine(about, 100)}`
+  const about = [text(args, 'path', 'file_path'), text(args, 'command'), text(args, 'title')].filter(one => one !== undefined)
+  const shown = about.length > 0 ? about.map(one => oneLine(one, 100)).join(', ') : oneLine(text(args, 'pattern', 'query', 'url') ?? '', 100)
+  return shown === '' ? name : `${name}: ${shown}`
 }
 
 const chunk = (sessionUpdate: 'agent_message_chunk' | 'agent_thought_chunk' | 'user_message_chunk', said: string): SessionUpdate => ({ sessionUpdate, content: { type: 'text', text: said } })

@@ -4,7 +4,7 @@
  */
 import { Readable, Writable } from 'node:stream'
 import { agent, ndJsonStream, PROTOCOL_VERSION, RequestError, type AgentContext, type SessionUpdate } from '@agentclientprotocol/sdk'
-import { untilAborted } from '../agent/abort.js'
+import { onAbort, untilAborted } from '../agent/abort.js'
 import type { Approver } from '../agent/services.js'
 import type { Mode } from '../agent/vocabulary.js'
 import { HarnessError, messageOf } from '../errors.js'
@@ -61,20 +61,19 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
     const toolCall = updates.asked(turn, call.id, call.name, call.arguments, `${asking} asks: ${reason}`)
     return untilAborted(editor.request('session/request_permission', { sessionId, toolCall, options: PERMISSIONS }, { cancellationSignal: signal }).then(answerOf), signal)
   }
-  async function prompt(editor: AgentContext, sessionId: string, words: string) {
+  async function prompt(editor: AgentContext, sessionId: string, words: string, signal: AbortSignal) {
     const session = sessionOf(sessionId), client = await host()
     const command = commandOf(words, (await client.commands()).map(({ name }) => name))
     if (command) {
-      const stop = new AbortController()
-      session.cancel = reason => { stop.abort(new Error(reason)) }
-      const said = await client.command({ ...command, session: sessionId, cwd: session.cwd }, stop.signal)
+      const said = await client.command({ ...command, session: sessionId, cwd: session.cwd }, signal)
       if (said.text !== undefined) await tell(editor, sessionId, [note(said.text)])
       if (said.prompt === undefined) return { stopReason: 'end_turn' as const }
       words = said.prompt
     }
+    signal.throwIfAborted()                                  // while the host was looked for
     const run = await client.run({ prompt: words, session: sessionId, cwd: session.cwd, model: offline ? 'offline' : model, mode: session.mode }, approver(editor, sessionId))
-    session.cancel = reason => { run.abort(reason) }
-    for await (const event of run.events) await tell(editor, sessionId, session.updates.of(event))
+    const off = onAbort(signal, () => { run.abort(messageOf(signal.reason)) })
+    try { for await (const event of run.events) await tell(editor, sessionId, session.updates.of(event)) } finally { off() }
     const result = await run.result, stopReason = stopReasonOf(result)
     if (stopReason === undefined) throw new HarnessError('model_failed', result.message ?? `the turn ended ${result.reason}`)
     if (stopReason !== 'end_turn' && stopReason !== 'cancelled' && result.message !== undefined) await tell(editor, sessionId, [note(`\n\n${result.message}`)])
@@ -98,6 +97,7 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
     }))
     .onRequest('session/load', ({ params: { sessionId, cwd, mcpServers }, client }) => answering(async () => {
       withoutServers(mcpServers)
+      if (open.get(sessionId)?.cancel) throw RequestError.invalidParams(undefined, `session "${sessionId}" has a turn that runs; cancel it, or wait for its end`)
       const { events } = await (await host()).session(sessionId), [header] = events
       const session = await opened(sessionId, header?.type === 'session' ? header.cwd : cwd)       // a session keeps its workspace
       for (const event of events) await tell(client, sessionId, session.updates.of(event, { replay: true }))
@@ -117,10 +117,10 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
       const session = sessionOf(params.sessionId), words = promptOf(params.prompt)
       if (words === undefined) throw RequestError.invalidParams(undefined, 'only text and text files can be read: no images and no sound')
       if (session.cancel) throw RequestError.invalidParams(undefined, `session "${params.sessionId}" has a turn that runs; cancel it, or wait for its end`)
-      let stopped = false
-      session.cancel = () => { stopped = true }
-      try { return await prompt(client, params.sessionId, words) } catch (error) {
-        if (stopped) return { stopReason: 'cancelled' as const }
+      const stop = new AbortController()
+      session.cancel = reason => { stop.abort(new Error(reason)) }
+      try { return await prompt(client, params.sessionId, words, stop.signal) } catch (error) {
+        if (stop.signal.aborted) return { stopReason: 'cancelled' as const }
         throw error
       } finally { session.cancel = undefined }
     }))

@@ -1,15 +1,11 @@
 /** This very process as the host: the answers of an app, in the shape of a client. */
 import type { App } from '../app.js'
-import type { Approver } from '../agent/services.js'
-import type { OwnClient, RunHandle, RunOrder } from './client.js'
+import type { OwnClient } from './client.js'
 
 export function inProcess(app: App): OwnClient {
   return {
     where: 'in-process',
-    async run(order: RunOrder, approver?: Approver): Promise<RunHandle> {
-      const { session, events, result } = await app.run(order, approver)
-      return { session, events, result, abort: reason => { app.abort(session, reason) } }
-    },
+    run: (order, approver) => app.run(order, approver),
     begin: cwd => app.begin(cwd),
     plugins: async () => app.plugins(),
     hooks: async () => app.hooks(),

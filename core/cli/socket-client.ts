@@ -65,7 +65,7 @@ class SocketClient implements DaemonClient {
   async stop(wait = false) { return (await this.#post<{ turns: number }>(ROUTES.stop, wait ? { wait } : {})).turns }
   async begin(cwd: string) { return (await this.#post<{ session: string }>(ROUTES.sessions, { cwd })).session }
   async start(order: RunOrder) { return (await this.#post<{ session: string }>(ROUTES.runs, { ...order, detach: true })).session }
-  async abort(session: string, reason: string) { return (await this.#post<{ aborted: boolean }>(of(ROUTES.abort, session), { reason: reason.slice(0, 200) })).aborted }
+  async abort(session: string, reason: string, run?: string) { return (await this.#post<{ aborted: boolean }>(of(ROUTES.abort, session), { reason: reason.slice(0, 200), ...(run !== undefined && { run }) })).aborted }
   async steer(session: string, prompt: string) {
     const { steered, after } = await this.#post<{ steered: boolean; after: number }>(of(ROUTES.steer, session), { prompt })
     return steered ? after : undefined
@@ -79,7 +79,8 @@ class SocketClient implements DaemonClient {
     const stream = serverSentEvents(await this.#open('POST', ROUTES.runs, { ...order, interactive: approver !== undefined }))
     const first = await stream.next()
     if (first.done || first.value.event !== 'session') throw new HarnessError('protocol_mismatch', 'the daemon did not name the session of the run')
-    return this.#follow((first.value.data as { session: string }).session, stream, 'turn', approver)
+    const { session, run } = first.value.data as { session: string; run: string }
+    return this.#follow(session, stream, 'turn', approver, run)
   }
   async attach(session: string, { after, forever = false }: { after: number | 'turn'; forever?: boolean | undefined }, approver?: Approver): Promise<RunHandle> {
     return this.#follow(session, await this.#events(session, after, forever, approver), forever ? 'for ever' : 'turns', approver)
@@ -90,7 +91,7 @@ class SocketClient implements DaemonClient {
   }
 
   /** Hands on what a stream tells, and goes on where it was when the connection is lost: nothing is missed, nothing comes twice. */
-  #follow(session: string, first: AsyncGenerator<Told>, until: 'turn' | 'turns' | 'for ever', approver: Approver | undefined): RunHandle {
+  #follow(session: string, first: AsyncGenerator<Told>, until: 'turn' | 'turns' | 'for ever', approver: Approver | undefined, run?: string): RunHandle {
     const forever = until === 'for ever'
     const account = new TurnAccount(session), open = new Map<string, AbortController>()
     let settle!: { resolve: (result: RunResult) => void; reject: (error: unknown) => void }
@@ -151,7 +152,7 @@ class SocketClient implements DaemonClient {
         else settle.reject(new HarnessError('daemon_missing', `the turn of session ${session} has no end in its log: its daemon ended before it did`))
       }
     }
-    return { session, events: events(), result, abort: reason => { this.abort(session, reason).catch(error => { settle.reject(error) }) } }
+    return { session, events: events(), result, abort: reason => { this.abort(session, reason, run).catch(error => { settle.reject(error) }) } }
   }
 
   async #get<T>(path: string, limit?: AbortSignal): Promise<T> { return json<T>(await this.#open('GET', path, undefined, limit)) }

@@ -34,7 +34,7 @@ export const OPERATIONS: readonly Operation[] = [
   { method: 'get', route: 'session', summary: 'The log of a session.', answer: '{events, problems}' },
   { method: 'get', route: 'events', summary: 'The log of a session behind a place, then what happens; a Last-Event-ID header stands for "after".', query: EventsQuerySchema, answer: 'events reset, log (id: seq), delta, progress, approval, settled, then end or error', events: true },
   { method: 'post', route: 'steer', summary: 'Hands a prompt to the turn that runs, for its next step.', body: SteerOrderSchema, answer: '{steered, after}' },
-  { method: 'post', route: 'abort', summary: 'Stops the turn that runs.', body: AbortOrderSchema, answer: '{aborted}' },
+  { method: 'post', route: 'abort', summary: 'Stops the turn that runs, or a run by the name of its session event.', body: AbortOrderSchema, answer: '{aborted}' },
   { method: 'post', route: 'archive', summary: 'Takes no further prompt for a session.', answer: '{archived}' },
   { method: 'get', route: 'approvals', summary: 'Asks that wait for a person.', answer: '{approvals}' },
   { method: 'post', route: 'approval', summary: 'Answers one ask, once; 404 when it is answered already or was withdrawn.', body: ApprovalAnswerSchema, answer: '{answered}' },

@@ -44,7 +44,11 @@ export const CommandOrderSchema = z.strictObject({
   session: z.string().min(1).optional(),
   cwd: z.string().startsWith('/', 'must be an absolute path'),
 })
-export const AbortOrderSchema = z.strictObject({ reason: z.string().max(200) })
+export const AbortOrderSchema = z.strictObject({
+  reason: z.string().max(200),
+  /** As its `session` event named it: that run alone, also while it waits. Left out: the turn that runs. */
+  run: z.string().min(1).optional(),
+})
 export const ApprovalAnswerSchema = z.discriminatedUnion('answer', [
   z.strictObject({ answer: z.enum(['once', 'session', 'always']) }),
   z.strictObject({ answer: z.literal('denied'), note: z.string().max(2000).optional() }),

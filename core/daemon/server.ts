@@ -2,7 +2,7 @@
  * The daemon's HTTP routes over an app. Knows the protocol and the app; no lock and no file but the socket it is told to listen on.
  * Every route but the bare liveness needs the token; bodies are JSON of at most 1 MB; one failed run or request never reaches another.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { ListenOptions } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { Hono, type Context as RouteContext } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
+import type { OwnRun } from '../agent/lane.js'
 import type { ApprovalAnswer } from '../agent/services.js'
 import type { App, Status } from '../app.js'
 import { HarnessError, messageOf } from '../errors.js'
@@ -46,6 +47,8 @@ export interface DaemonStatus extends Status, DaemonFacts { readonly asks: numbe
 export function routes(app: App, token: () => Promise<string | undefined>, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 }), door = { leaving: false }): Hono {
   const http = new Hono()
   const asks = new Asks()
+  /** Runs that have clients of their own, by the names that these know. */
+  const runs = new Map<string, OwnRun>()
   /** When a wrong token came, of late. Whoever has the right one is not held up by others' guesses. */
   let wrong: number[] = []
 
@@ -94,8 +97,10 @@ export function routes(app: App, token: () => Promise<string | undefined>, stop:
   http.post(ROUTES.sessions, async context => context.json({ session: await app.begin((await body(context, BeginOrderSchema)).cwd) }))
   http.get(ROUTES.session, async context => context.json(await app.session(context.req.param('id'))))
   http.post(ROUTES.abort, async context => {
-    const { reason } = await body(context, AbortOrderSchema)
-    return context.json({ aborted: app.abort(context.req.param('id'), reason) })
+    const { reason, run } = await body(context, AbortOrderSchema)
+    if (run === undefined) return context.json({ aborted: app.abort(context.req.param('id'), reason) })
+    runs.get(run)?.abort(reason)
+    return context.json({ aborted: runs.has(run) })
   })
   http.post(ROUTES.steer, async context => {
     const { prompt } = await body(context, SteerOrderSchema), session = context.req.param('id')
@@ -136,7 +141,10 @@ export function routes(app: App, token: () => Promise<string | undefined>, stop:
     return eventStream(context, async (send, gone) => {
       const leave = interactive ? attend(asks, run.session, send) : undefined
       gone.addEventListener('abort', () => { leave?.() })    // what it was asked is withdrawn, the turn goes on
-      await send({ event: 'session', data: { session } })
+      const name = randomUUID()
+      runs.set(name, run)
+      void run.result.catch(() => {}).finally(() => { runs.delete(name) })      // its client is told of a failure below
+      await send({ event: 'session', data: { session, run: name } })
       for await (const event of run.events) {
         if (gone.aborted) break
         await send(sent(event))

@@ -4,7 +4,7 @@
  * `decide` never rejects, so that a `next()` nobody awaits can't become an unhandled rejection: what a dispatch throws instead stands in `run.stopped`.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf, readable } from '../errors.js'
 import { enter } from './async-context.js'
 import { adopt, freeze, isFrozenWrite, Wrong } from './frozen.js'
 import { Act, type Asker, Ended, Frame, Misuse, type Run, type Thrown } from './frame.js'
@@ -71,7 +71,8 @@ export async function around(run: Run, asker: Asker, from: number, payload: unkn
           if (none) await frame.rest                                             // core awaits what the handler didn't, and rethrows what it swallowed
           opinion = none || own === frame.opinion?.value ? frame.opinion : rule.read(own, payload, undefined, handler.owner.id)
           stood(run, frame, opinion)
-        } catch (error) {
+        } catch (caught) {
+          const error = readable(caught)
           frame.end()
           if (run.stopped) throw error
           if (frame.thrown && frame.thrown.error === error) {
@@ -120,7 +121,7 @@ export async function tell(run: Run, payload: unknown): Promise<void> {
 async function perform(run: Run, payload: unknown): Promise<unknown> {
   if (!run.inner) return undefined
   const act = run.act = new Act(run)
-  try { return await enter(run, run.inner, payload, act) } finally {
+  try { return await enter(run, run.inner, payload, act) } catch (error) { throw readable(error) } finally {
     run.act = undefined
     run.pending.ended(act)
   }
@@ -205,8 +206,8 @@ function slow(run: Run, { handler, took }: Frame): void {
 }
 const SLOW_MS = 100
 /** Counts and reports a failure. The refusal it means, where a failing judge refuses. */
-function failed(run: Run, { handler, took }: Frame, error: unknown): Opinion | undefined {
-  const { rule, hook } = run, plugin = handler.owner.id, timedOut = error instanceof Ended && error.timedOut
+function failed(run: Run, { handler, took }: Frame, thrown: unknown): Opinion | undefined {
+  const error = readable(thrown), { rule, hook } = run, plugin = handler.owner.id, timedOut = error instanceof Ended && error.timedOut
   if (timedOut) handler.timeouts++
   else handler.errors++
   const flat = flatten(error)

@@ -19,7 +19,7 @@ const DEEPEST = 64
 export function adopt<T>(value: T, path = 'value', depth = 0): T {
   if (typeof value === 'function' || typeof value === 'symbol') throw new Wrong(`${path} must be plain data, received a ${typeof value}`)
   if (typeof value !== 'object' || value === null) return value
-  if (depth > DEEPEST) throw new Wrong(`${path} is nested over ${DEEPEST} deep, or contains itself`)
+  if (depth > DEEPEST) throw new Wrong(`${path.slice(0, 60)}… is nested over ${DEEPEST} deep, or contains itself`)
   if (types.isProxy(value) || !isPlain(value)) throw new Wrong(`${path} must be plain data, received ${nameOf(value)}`)
   const frozen = Object.isFrozen(value)
   let same = frozen

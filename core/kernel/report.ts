@@ -2,7 +2,7 @@
  * What the dispatcher tells the log about a handler: a sentence, and fields for who counts (`what`, `hook`, `error`). Errors of plugins are flattened: an error object, by its stack and its fields, keeps the code alive that threw it.
  */
 import { dirname, sep } from 'node:path'
-import { at, HarnessError, messageOf, type Place } from '../errors.js'
+import { at, HarnessError, messageOf, type Place, readable, UNREADABLE } from '../errors.js'
 
 export interface FlatError { readonly name: string; readonly message: string; readonly stack?: string | undefined }
 export interface Report {
@@ -20,7 +20,7 @@ export function flatten(error: unknown): FlatError {
     if (error instanceof Error) return { name: String(error.name), message: String(error.message), stack: error.stack === undefined ? undefined : String(error.stack) }
     return { name: typeof error, message: messageOf(error) }
   } catch {                                               // a getter of the thrown thing throws itself
-    return { name: 'Error', message: 'what was thrown can not be read' }
+    return { name: 'Error', message: UNREADABLE }
   }
 }
 
@@ -35,7 +35,8 @@ export function placeIn(stack: string | undefined, file?: string): Place | undef
 }
 
 /** A plugin's own error of its loading becomes `plugin_failed`, with its message and the place in the plugin's file; what core refused stays what it is. */
-export function loadFailure({ id, file }: { readonly id: string; readonly file?: string | undefined }, error: unknown): HarnessError {
+export function loadFailure({ id, file }: { readonly id: string; readonly file?: string | undefined }, thrown: unknown): HarnessError {
+  const error = readable(thrown)
   if (error instanceof HarnessError) return error
   const stack = error instanceof Error ? error.stack ?? '' : ''          // read now: an unread stack keeps the code of its frames alive
   const place = file === undefined ? undefined : placeIn(stack, file) ?? { file }

@@ -11,44 +11,64 @@ type Path = readonly (string | number)[]
 type Ranged = Node & { range: [number, number, number] }
 
 /** Sets the value at `path`, with the maps above it that are missing. */
-export function setAt(text: string, path: Path, value: unknown): string {
-  return edited(text, doc => { doc.setIn(path, doc.createNode(value)) }, doc => cutIn(text, doc, path, value))
-}
+export const setAt = (whole: string, path: Path, value: unknown): string => inItsForm(whole, text =>
+  edited(text, path, (parent, key) => { parent[key] = value }, doc => { doc.setIn(path, doc.createNode(value)) }, doc => cutIn(text, doc, path, value)))
 /** Adds an item to the end of the list at `path`. */
-export function appendAt(text: string, path: Path, value: unknown): string {
+export const appendAt = (whole: string, path: Path, value: unknown): string => inItsForm(whole, text => {
   const present = (parseYaml(text).getIn(path, true) as Node | undefined)
   if (!isSeq(present)) return setAt(text, path, [value])
-  return edited(text, doc => { doc.addIn(path, doc.createNode(value)) }, () => {
+  return edited(text, path, (parent, key) => { (parent[key] as unknown[]).push(value) }, doc => { doc.addIn(path, doc.createNode(value)) }, () => {
     if (present.items.length === 0) return replaced(text, present as YAMLSeq & Ranged, `[${print(value)}]`)
     if (present.flow) return inserted(text, endOf(last(present.items) as Node), `, ${print(value)}`)
     return line(text, (present as Ranged).range[1], `${' '.repeat(column(text, (present as Ranged).range[0]))}- ${print(value)}`)
   })
-}
+})
 /** Takes out the value at `path`. */
-export function removeAt(text: string, path: Path): string {
-  return edited(text, doc => { doc.deleteIn(path) }, doc => {
+export const removeAt = (whole: string, path: Path): string => inItsForm(whole, text =>
+  edited(text, path, (parent, key) => { if (Array.isArray(parent)) parent.splice(key as number, 1); else delete parent[key] }, doc => { doc.deleteIn(path) }, doc => {
     const list = doc.getIn(path.slice(0, -1), true) as Node | undefined
     const item = doc.getIn(path, true) as Ranged | undefined
     if (!isSeq(list) || list.flow || list.items.length === 1 || !item) return undefined
     const start = text.lastIndexOf('\n', item.range[0]) + 1
     return text.slice(0, start) + text.slice(isScalar(item) ? item.range[2] : item.range[1])
-  })
+  }))
+
+/** A byte order mark stays, and line ends that are all CRLF stay so: the edit is made between them. */
+function inItsForm(whole: string, edit: (text: string) => string): string {
+  const mark = whole.startsWith('\ufeff') ? '\ufeff' : '', text = whole.slice(mark.length), crlf = text.includes('\r\n') && !/(?<!\r)\n/.test(text)
+  return mark + (crlf ? edit(text.replaceAll('\r\n', '\n')).replaceAll('\n', '\r\n') : edit(text))
 }
 
-function edited(text: string, edit: (doc: Document) => void, cut: (doc: Document) => string | undefined): string {
+/** `plainly` is the change in plain values, `edit` in the document, `cut` in the text. The first says what the others must mean: an anchor ties places together, and one that is changed changes them all. */
+function edited(text: string, path: Path, plainly: (parent: Values, key: string | number) => void, edit: (doc: Document) => void, cut: (doc: Document) => string | undefined): string {
   const doc = parseYaml(text)
   if (doc.errors.length > 0) throw new HarnessError('internal', 'a text with a mistake in it was to be edited')
-  const wanted = parseYaml(text)
-  edit(wanted as Document)
-  const printed = wanted.toString({ lineWidth: 0, flowCollectionPadding: true })
-  const meaning = parseYaml(printed).toJS()
-  const result = cut(doc as Document)
-  if (result !== undefined) {
+  const changed = copyOf(doc.toJS() ?? {})
+  plainly(parentOf(changed, path), path.at(-1)!)
+  const meaning = copyOf(changed)                            // without what is undefined
+  const means = (result: string): boolean => {
     const read = parseYaml(result)
-    if (read.errors.length === 0 && isDeepStrictEqual(read.toJS(), meaning)) return result
+    return read.errors.length === 0 && isDeepStrictEqual(copyOf(read.toJS()), meaning)
   }
-  return printed
+  try {
+    const short = cut(doc as Document)
+    if (short !== undefined && means(short)) return short
+    const wanted = parseYaml(text)
+    edit(wanted as Document)
+    const printed = wanted.toString({ lineWidth: 0, flowCollectionPadding: true })
+    if (means(printed)) return printed
+  } catch (error) {
+    throw new HarnessError('config_invalid', TIED, { cause: error })
+  }
+  throw new HarnessError('config_invalid', TIED)
 }
+const TIED = 'this can not be changed by itself, since an anchor ("&name") and its alias ("*name") tie it to another place of the file; write the value out in both places, or make the change by hand; nothing was written'
+
+type Values = Record<string | number, unknown>
+/** A copy in which no two places are one object. */
+const copyOf = (values: unknown): Values => JSON.parse(JSON.stringify(values)) as Values
+/** With the maps that are missing on the way. */
+const parentOf = (values: Values, path: Path): Values => path.slice(0, -1).reduce<Values>((at, key) => (at[key] ??= {}) as Values, values)
 
 function cutIn(text: string, doc: Document, path: Path, value: unknown): string | undefined {
   if (path.length === 0) return undefined

@@ -43,6 +43,7 @@ export const isReference = (text: string): boolean => new RegExp(REFERENCE.sourc
 function variable(text: string, { env }: Sources): { text: string; secret: boolean } {
   const match = VARIABLE.exec(text)
   if (!match) throw new Error(`"${text}" is not the name of an environment variable`)
+  if (match[2]?.includes('${')) throw new Error('a default can not hold another reference; write the value out')
   const value = env[match[1]!], secret = !NO_SECRET.test(match[1]!)
   // As in a shell, `:-` also stands in for an empty value.
   if (match[2] !== undefined && (value === undefined || value === '')) return { text: match[2], secret: false }

@@ -2,8 +2,10 @@
  * Runs one command of a hook in a shell: JSON on stdin, what it says and how it ended back. Never throws.
  * Invariants: after its time, or when the signal aborts, it and all it started are gone; what it says is bounded; no key of a model is in its environment.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import type { Readable, Writable } from 'node:stream'
+import { messageOf } from 'harnessx'
 
 export interface Ended { readonly code: number | undefined; readonly stdout: string; readonly stderr: string; /** Why there is no code. */ readonly failure?: string }
 export interface Setting { readonly cwd: string; readonly project: string; readonly timeoutMs: number; readonly signal: AbortSignal }
@@ -17,7 +19,13 @@ export function runCommand(command: string, input: object, { cwd, project, timeo
   return new Promise(resolve => {
     const said = { stdout: '', stderr: '' }
     let failure: string | undefined
-    const child = spawn(SHELL, ['-c', command], { cwd, env: environment(project), detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    let child: ChildProcessByStdio<Writable, Readable, Readable>
+    try {
+      child = spawn(SHELL, ['-c', command], { cwd, env: environment(project), detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    } catch (error) {                                                // a NUL in the command, or one that is too long
+      resolve({ ...said, code: undefined, failure: `it could not be run: ${messageOf(error)}` })
+      return
+    }
     const stop = (why: string) => { failure ??= why; killAll(child) }
     const letGo = () => { stop('the turn ended') }
     const timer = setTimeout(() => { stop(`it did not end within ${timeoutMs / 1000} s`) }, timeoutMs)

@@ -31,7 +31,8 @@ export class Assembly {
   #finish: string | undefined
   #usage: Usage | undefined
   #model: string | undefined
-  #choices = 0
+  /** The one choice that is read, whatever others are sent beside it. */
+  #choice: unknown
   #size = 0
 
   /** `taken` are the ids of earlier tool calls: a new call never gets one of them. `limit` bounds what a reply may hold, in characters. */
@@ -46,10 +47,10 @@ export class Assembly {
     if (!isFields(chunk)) throw this.#wrong('sent a chunk that is not an object')
     if (typeof chunk['model'] === 'string' && chunk['model']) this.#model = chunk['model']
     const choices = Array.isArray(chunk['choices']) ? chunk['choices'].filter(isFields) : []
-    const choice = choices.find(one => (one['index'] ?? 0) === 0) ?? choices[0]
+    const choice = this.#choice === undefined ? choices.find(one => placeOf(one) === 0) ?? choices[0] : choices.find(one => placeOf(one) === this.#choice)
     this.#usage = usageOf(chunk['usage']) ?? usageOf(choice?.['usage']) ?? this.#usage
     if (!choice) return
-    this.#choices++
+    this.#choice ??= placeOf(choice)
     const delta = choice['delta'] ?? choice['message']
     if (isFields(delta)) yield* this.#delta(delta)
     const finish = choice['finish_reason']
@@ -58,13 +59,13 @@ export class Assembly {
 
   /** The reply. `ended`: the stream said `[DONE]`. */
   reply(ended: boolean): Reply {
-    if (this.#choices === 0) throw this.#wrong('sent no choices')
+    if (this.#choice === undefined) throw this.#wrong('sent no choices')
     if (this.#finish === undefined && !ended) throw new ModelError('truncated', `${this.#who} ended its stream in the middle of the reply`, { partial: this.text || undefined })
     if (this.#finish === 'error' || this.#finish === 'insufficient_system_resource') throw new ModelError('overloaded', `${this.#who} gave up in the middle of the reply (${this.#finish})`, { partial: this.text || undefined })
     const finish = SYNONYMS[this.#finish?.toLowerCase() ?? 'stop'] ?? 'other'
     // A reply that was cut may have cut its last call: none of its calls runs.
     const cut = finish === 'length' || finish === 'content-filter'
-    const toolCalls = cut ? [] : this.#calls.map(call => this.#finished(call))
+    const toolCalls = cut ? [] : inOrder(this.#calls).map(call => this.#finished(call))
     const extra = compact(this.#extra)
     const message: Message = {
       role: 'assistant',
@@ -78,14 +79,15 @@ export class Assembly {
   }
 
   *#delta(delta: Fields): Generator<ModelChunk> {
-    const { role: _, content, refusal, reasoning_content, reasoning, tool_calls, function_call: __, ...unknown } = delta
+    const { role: _, content, refusal, reasoning_content, reasoning, tool_calls, function_call, ...unknown } = delta
     // Gateways send both names for the same piece: the first that is there counts.
     const thought = typeof reasoning_content === 'string' ? reasoning_content : typeof reasoning === 'string' ? reasoning : undefined
     if (thought !== undefined) yield* this.#think(thought)
     if (typeof content === 'string') yield* this.#say(content)
-    else if (Array.isArray(content)) for (const part of content) yield* this.#part(part)
+    else for (const part of Array.isArray(content) ? content : [content]) yield* this.#part(part)
     if (typeof refusal === 'string') yield* this.#say(refusal)
     if (Array.isArray(tool_calls)) for (const call of tool_calls) if (isFields(call)) yield* this.#call(call)
+    if (isFields(function_call)) yield* this.#call({ function: function_call })                    // as it was before there were several calls
     this.#keep(this.#extra, unknown)
   }
 
@@ -182,6 +184,13 @@ export class Assembly {
     if (this.#size > this.#limit) throw new ModelError('protocol', `${this.#who} sent more than ${this.#limit} characters in one reply`, { retryable: false, partial: this.text.slice(0, 100_000) || undefined })
   }
   #wrong(what: string): ModelError { return new ModelError('protocol', `${this.#who} ${what}`, { partial: this.text || undefined }) }
+}
+
+const placeOf = (choice: Fields): unknown => choice['index'] ?? 0
+/** By index where each has one of its own, else as they came. */
+function inOrder(calls: readonly Call[]): readonly Call[] {
+  const places = new Set(calls.map(({ index }) => index))
+  return places.size < calls.length || places.has(undefined) ? calls : calls.toSorted((a, b) => a.index! - b.index!)
 }
 
 /** Arguments that go on: begun, and not yet JSON. */

@@ -39,7 +39,7 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
   })
   ctx.routes.register({ method: 'GET', path: '/v1/models', handle: () => Response.json({ object: 'list', data: modelNames(ctx).map(modelOf) }) })
   ctx.routes.register({ method: 'GET', path: '/v1/models/*', handle: ({ url }) => {
-    const id = decodeURIComponent(new URL(url).pathname.slice('/v1/models/'.length))
+    const id = decoded(new URL(url).pathname.slice('/v1/models/'.length))
     return modelNames(ctx).includes(id) ? Response.json(modelOf(id)) : errorResponse(noModel(id))
   } })
   ctx.routes.register({ method: 'POST', path: '/v1/chat/completions', async handle(request) {
@@ -128,6 +128,9 @@ function modelNames({ models }: Context): readonly string[] {
   return [OURS, ...ready.flatMap(({ id, defaultModel, models: known }) => [...new Set([...(defaultModel === undefined ? [] : [defaultModel]), ...known])].map(one => `${id}/${one}`))]
 }
 
+function decoded(written: string): string {
+  try { return decodeURIComponent(written) } catch { return written }                                   // no escapes after all
+}
 const invalid = (message: string): Problem => ({ status: 400, type: 'invalid_request_error', code: null, message })
 const noModel = (id: string): Problem => ({ status: 404, type: 'invalid_request_error', code: 'model_not_found', param: 'model', message: `there is no model "${id}"; GET /v1/models lists them, "${OURS}" is the one of the config` })
 function problemOf(error: unknown, model: string): Problem {

@@ -38,6 +38,8 @@ export function policyOf({ deny, ask, allow, defaults, otherwise }: z.infer<type
   return { deny: rules(DENY, deny), ask: rules(ASK, ask), allow: rules([], allow), otherwise }
 }
 
+const RANK = { allow: 0, ask: 1, deny: 2 } as const
+
 export function apply(ctx: Context, config: z.infer<typeof Config>) {
   const policy = policyOf(config)
 
@@ -76,9 +78,12 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
     },
   })
 
-  function judge(session: SessionView, call: ToolCall): Promise<Judgement> {
-    const command = commandOf(call)
-    return command === undefined ? judgePaths(session, call) : judgeCommand(command, policy, whereIn(ctx, session))
+  /** Both when there are both: a file tool that is given a command beside its path, which it doesn't even know, is still one. */
+  async function judge(session: SessionView, call: ToolCall): Promise<Judgement> {
+    const command = commandOf(call), paths = command === undefined || pathsIn(call).length > 0 ? await judgePaths(session, call) : undefined
+    const said = command === undefined ? undefined : await judgeCommand(command, policy, whereIn(ctx, session))
+    if (!paths || !said) return paths ?? said!
+    return { ...RANK[paths.kind] > RANK[said.kind] ? paths : said, outside: [...paths.outside ?? [], ...said.outside ?? []] }
   }
   async function judgePaths(session: SessionView, call: ToolCall): Promise<Judgement> {
     const where = whereIn(ctx, session)
@@ -120,17 +125,20 @@ const PATH_KEY = /^(?:path|paths|file|files|file_?(?:path|name)|dir|directory|fo
 /** The paths in a call's arguments, and the fixed part of a pattern of `glob` and `grep`. A tool that names them otherwise has to resolve them itself, as all should. */
 function pathsIn({ name, arguments: args }: ToolCall): readonly string[] {
   const found = Object.entries(args).flatMap(([key, value]) => PATH_KEY.test(key) ? [value].flat() : (key === 'glob' || (name === 'glob' && key === 'pattern')) && typeof value === 'string' ? [fixedPart(value)] : [])
-  // What the workspace can't open, such as "~/x" or a NUL, it refuses in words of its own.
-  return found.filter((path): path is string => typeof path === 'string' && path !== '' && !/^~|\0|^[a-z][a-z0-9+.-]*:\/\//i.test(path))
+  // What the workspace can't open, such as "~/x" or a NUL, it refuses in words of its own. A URL is no path, unless it climbs back to one: "x://../src/a.ts".
+  return found.filter((path): path is string => typeof path === 'string' && path !== '' && !/^~(?:\/|$)|\0/.test(path) && (!/^[a-z][a-z0-9+.-]*:\/\//i.test(path) || path.split('/').includes('..')))
 }
 const fixedPart = (pattern: string): string => {
   const parts = pattern.split('/'), at = parts.findIndex(part => /[*?[\]{}!()]/.test(part))
   return (at < 0 ? parts : parts.slice(0, at)).join('/') || (pattern.startsWith('/') ? '/' : '')
 }
 
-/** Of a call that was asked about, so its arguments were read. */
-const shown = ({ id, name, arguments: args }: Omit<ToolCall, 'arguments'> & { readonly arguments: ToolCall['arguments'] | string }): string =>
-  `${name}(${typeof args === 'string' ? args : commandOf({ id, name, arguments: args }) ?? JSON.stringify(args)})`
+/** Of a call that was asked about, so its arguments were read. A command beside a path hides it from nobody. */
+const shown = ({ id, name, arguments: args }: Omit<ToolCall, 'arguments'> & { readonly arguments: ToolCall['arguments'] | string }): string => {
+  if (typeof args === 'string') return `${name}(${args})`
+  const call = { id, name, arguments: args }
+  return `${name}(${(pathsIn(call).length > 0 ? undefined : commandOf(call)) ?? JSON.stringify(args)})`
+}
 
 const MAX = 500
 /** What a model wrote must not steer the terminal of the person who is asked. */

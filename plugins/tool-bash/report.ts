@@ -20,7 +20,7 @@ const SHOWN_PIDS = 10
 export function report(command: CommandOutcome): { content: string; isError: boolean } {
   const { ending, stopped, remaining } = command
   const notes = [stopped ? stopNote(stopped) : endNote(ending)]
-  if (remaining.length > 0) notes.push(`${remaining.length} ${remaining.length === 1 ? 'process' : 'processes'} that it started still run in the background (pid ${remaining.slice(0, SHOWN_PIDS).join(', ')}${remaining.length > SHOWN_PIDS ? ', …' : ''}); what they print from now on ${command.file ? 'goes to the file' : 'is lost'}`)
+  if (remaining.length > 0) notes.push(`${remaining.length} ${remaining.length === 1 ? 'process that it started still runs' : 'processes that it started still run'} in the background (pid ${remaining.slice(0, SHOWN_PIDS).join(', ')}${remaining.length > SHOWN_PIDS ? ', …' : ''}); what ${remaining.length === 1 ? 'it prints' : 'they print'} from now on ${command.file ? 'goes to the file' : 'is lost'}`)
   return { content: [printedText(command), ...notes.map(note => `[${note}]`)].join('\n'), isError: stopped !== undefined || ending.code !== 0 }
 }
 

@@ -5,11 +5,12 @@
 import { stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { ToolRun, WorkspaceService } from 'harnessx'
+import { listed } from './wording.js'
 
 export interface FoundFiles {
   /** Absolute, sorted by path. */
   readonly files: readonly string[]
-  /** A path as the model should see and may send it: relative to the session's folder where it lies inside. */
+  /** A path as the model should see and may send it, in one line: relative to the session's folder where it lies inside. */
   readonly shown: (file: string) => string
 }
 
@@ -18,7 +19,7 @@ export async function findFiles(workspace: WorkspaceService, run: ToolRun, path:
   const home = await workspace.resolve(run.session, '.', 'read')
   const shown = (file: string): string => {
     const inside = relative(home, file)
-    return leadsOut(inside) ? file : inside
+    return listed(leadsOut(inside) ? file : inside)
   }
   const start = await workspace.resolve(run.session, path, 'read')
   if ((await stat(start)).isFile()) return { files: [start], shown }

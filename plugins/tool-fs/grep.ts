@@ -33,7 +33,7 @@ export function grepTool(workspace: WorkspaceService, limits: GrepLimits): Tool 
     description: `Search the lines of files with a regular expression. Gives "file:line:text", context lines as "file-line-text". Binary files and links are passed over; ${limits.ignore.join(', ')} are left out unless glob names them.`,
     parameters,
     readOnly: true,
-    async execute({ pattern, path = '.', glob = '**', ignore_case = false, context = 0, max_results = limits.maxMatches }: z.infer<typeof parameters>, run: ToolRun) {
+    async execute({ pattern, path = '.', glob = '*', ignore_case = false, context = 0, max_results = limits.maxMatches }: z.infer<typeof parameters>, run: ToolRun) {
       const matcher = await LineMatcher.of(pattern, ignore_case)
       const report = new Report({ context, maxMatches: max_results, maxCharacters: limits.maxCharacters })
       try {

@@ -32,7 +32,7 @@ export async function* readLines(readAt: ReadAt, signal: AbortSignal): AsyncGene
     const lines = parts.map((part, index) => toLine(part, index === 0 ? cut : 0))
     if (parts.length > 0) cut = 0
     if (last) {
-      if (rest !== '' || cut > 0) lines.push(toLine(rest, cut))
+      if (rest !== '' || cut > 0) lines.push(toLine(rest, cut, false))
     } else {
       cut += Math.max(0, rest.length - LINE_LIMIT)
       open = rest.slice(0, LINE_LIMIT)
@@ -41,8 +41,9 @@ export async function* readLines(readAt: ReadAt, signal: AbortSignal): AsyncGene
   }
 }
 
-function toLine(raw: string, cutBefore: number): Line {
-  const crlf = raw.endsWith('\r')
+/** `ended`: by a line feed. A lone CR at the end of the file ends no line here. */
+function toLine(raw: string, cutBefore: number, ended = true): Line {
+  const crlf = ended && raw.endsWith('\r')
   const text = crlf ? raw.slice(0, -1) : raw
   return { text: text.slice(0, LINE_LIMIT), crlf, cut: cutBefore + Math.max(0, text.length - LINE_LIMIT) }
 }

@@ -6,7 +6,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { nearest, z, type Tool, type ToolRun, type WorkspaceService } from 'harnessx'
 import { BinaryFile, readLines, type Line, type ReadAt } from './line-reader.js'
-import { codeOf, count, head, inWords, size } from './wording.js'
+import { codeOf, count, head, inWords, listed, size } from './wording.js'
 
 export interface PageLimits {
   readonly maxLines: number
@@ -86,7 +86,7 @@ function show({ first, lines, next, total, crlf }: Page): string {
 }
 
 async function listFolder(folder: string, path: string): Promise<string> {
-  const entries = (await readdir(folder, { withFileTypes: true })).map(entry => `${entry.name}${entry.isDirectory() ? '/' : entry.isSymbolicLink() ? ' (link)' : ''}`).sort()
+  const entries = (await readdir(folder, { withFileTypes: true })).map(entry => `${listed(entry.name)}${entry.isDirectory() ? '/' : entry.isSymbolicLink() ? ' (link)' : ''}`).sort()
   const more = entries.length - MAX_ENTRIES
   return [`"${path}" is a folder with ${entries.length === 1 ? '1 entry' : `${entries.length.toLocaleString('en-US')} entries`}`, ...entries.slice(0, MAX_ENTRIES), ...more > 0 ? [`[${more} more; use glob to see some of them]`] : []].join('\n')
 }
@@ -96,6 +96,7 @@ async function nearby(workspace: WorkspaceService, run: ToolRun, path: string): 
   const parent = dirname(path)
   try {
     const names = await readdir(await workspace.resolve(run.session, parent, 'read'))
+    if (names.includes(basename(path))) return '; an entry that looks so has a name that is not UTF-8, which only a command can reach'
     const name = nearest(basename(path), names) ?? names.find(other => stem(other) === stem(path))
     return name === undefined ? `; the folder "${parent}" is there, but has nothing of a similar name` : `; did you mean "${parent === '.' ? name : `${parent}/${name}`}"?`
   } catch (error) {

@@ -20,6 +20,9 @@ export function head(text: string, limit: number): string {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? limit - 1 : limit)
 }
 
+/** A name in a list of lines: one with a line end or another control character in it is written as JSON, which is how it may be sent back. */
+export const listed = (name: string): string => /\p{Cc}/u.test(name) ? JSON.stringify(name).replace(/[\u007f-\u009f]/g, one => `\\u00${one.charCodeAt(0).toString(16)}`) : name
+
 const MEANING: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   ENOTDIR: 'goes through a file as if it were a folder',

@@ -224,6 +224,16 @@ describe('a reply that is not whole', () => {
     await plugin('odd', ctx => { ctx.models.register({ id: 'odd', defaultModel: 'x', ready: () => true, async* stream() { yield { kind: 'reply', reply: { text: 'hi' } as never } } }) })
     expect(await run('go', { model: 'odd' })).toMatchObject({ reason: 'failed', message: expect.stringMatching(/^the reply of "odd\/x" must be/) })
   })
+  it.each([
+    ['a part without a type', { content: [{ text: 'hi' }] }, undefined], ['a text part without text', { content: [{ type: 'text' }] }, undefined], ['null for a part', { content: [null] }, undefined],
+    ['a usage without numbers', { content: 'hi' }, {}], ['a usage in words', { content: 'hi' }, { inputTokens: '5', outputTokens: 1 }], ['a cost that is none', { content: 'hi' }, { inputTokens: 1, outputTokens: 1, cost: NaN }],
+  ])('fails on %s in a reply, so that no line is logged that a resume could not read', async (_, message, usage) => {
+    const { run, plugin, store } = await testAgent()
+    await plugin('odd', ctx => { ctx.models.register({ id: 'odd', defaultModel: 'x', ready: () => true, async* stream() { yield { kind: 'reply', reply: { message: { role: 'assistant', ...message }, finish: 'stop', usage } as never } } }) })
+    const { reason, message: why, session } = await run('go', { model: 'odd' })
+    expect([reason, why]).toEqual(['failed', expect.stringMatching(/^the reply of "odd\/x" must have/)])
+    expect((await store.read(session)).problems).toEqual([])
+  })
 })
 
 describe('an abort', () => {

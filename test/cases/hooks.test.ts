@@ -114,6 +114,33 @@ describe('a rewrite of arguments', () => {
   })
 })
 
+describe('a plugin that throws what nobody can look at', () => {
+  /** `instanceof`, `in` and every field of it throw too. */
+  const UNREADABLE = `new Proxy({}, { get() { throw new Error('get') }, has() { throw new Error('has') }, getPrototypeOf() { throw new Error('proto') } })`
+  it.each([
+    ['a judge', `ctx.on('agent/pre-tool-use', () => { throw ${UNREADABLE} })`, 'hook_failed: plugin "bad" could not judge this call (it threw an error)'],
+    ['a judge, by its prototype', `ctx.on('agent/pre-tool-use', async () => { throw Object.create(${UNREADABLE}) })`, 'hook_failed: plugin "bad" could not judge this call (it threw an error)'],
+    ['a decision', `ctx.on('agent/pre-tool-use', () => ({ get kind() { throw ${UNREADABLE} } }))`, 'hook_failed: plugin "bad" could not judge this call (it threw an error)'],
+    ['an amend handler', `ctx.on('agent/post-tool-use', () => { throw ${UNREADABLE} })`, 'ran'],
+    ['a watch handler', `ctx.on('agent/tool-start', () => { throw ${UNREADABLE} })`, 'ran'],
+    ['a stop handler', `ctx.on('agent/stop', () => { throw ${UNREADABLE} })`, 'ran'],
+    ['a handler around a tool', `ctx.on('agent/tool-use', () => { throw ${UNREADABLE} })`, 'what was thrown can not be read'],
+    ['a model that is not asked', `ctx.models.register({ id: 'm', ready: () => { throw ${UNREADABLE} }, async *stream() {} } as never)`, 'ran'],
+  ])('is told as a failure like any other, and the turn goes on: %s', async (_, bad, result) => {
+    const host = await caseHost({ plugins: { bad, tools: tool('bash') }, replies: [bash('ls'), 'done'] })
+    const { result: end, results } = await host.run('go')
+    expect([end.reason, results]).toEqual(['completed', [result]])
+    if (bad.includes('ctx.on')) expect(host.log.some(({ plugin, message }) => plugin === 'bad' && message.includes('what was thrown can not be read'))).toBe(true)
+  })
+  it('fails the call alone when a tool does it, and the request alone when a handler around it does', async () => {
+    const host = await caseHost({ plugins: { tools: tool('bash', `(() => { throw ${UNREADABLE} })()`), bad: `ctx.on('agent/request', ({ turn }, next) => { if (turn === 2) throw ${UNREADABLE}; return next() })` }, replies: [bash('ls'), 'done', 'again'] })
+    const first = await host.run('go')
+    expect([first.result.reason, first.results]).toEqual(['completed', ['what was thrown can not be read']])
+    expect((await host.run('on', { session: first.result.session })).result).toMatchObject({ reason: 'failed', message: 'what was thrown can not be read' })
+    expect((await host.run('on', { session: first.result.session })).result).toMatchObject({ reason: 'completed', text: 'again' })
+  })
+})
+
 describe('a judge that breaks', () => {
   const BROKEN: readonly (readonly [body: string, what: string])[] = [
     [`throw new Error('x')`, 'it threw an error'],

@@ -32,6 +32,10 @@ describe('a tool that two plugins offer', () => {
     expect(errorOf(host, 'yours')).toMatch(/"search".*"mine"|"mine".*"search"/)
     expect(host.tools().map(({ name, plugin }) => `${name} ${plugin}`)).toEqual(['search mine', 'bash bash'])
   })
+  it('that takes itself back while it runs ends its call; the next one is told that it is gone, not that it never was', async () => {
+    const host = await caseHost({ plugins: { fickle: `const off = ctx.tools.register({ name: 'once', description: 'd', parameters: { type: 'object' }, execute: async () => { off(); await sleep(5); return 'done' } } as never)` }, replies: [{ calls: [{ name: 'once', arguments: {} }, { name: 'once', arguments: {} }] }, 'ok'] })
+    expect((await host.run('go')).results).toEqual(['done', 'tool "once" was there and is gone: its plugin took it back'])
+  })
   it('may be taken over by one that says so, and comes back when that leaves', async () => {
     const host = await caseHost({ plugins: { bash: tool('bash', `'mine'`, 'override: true,') }, shipped: ['tool-bash'], replies: [{ calls: [{ name: 'bash', arguments: { command: 'echo theirs' } }] }, 'done', { calls: [{ name: 'bash', arguments: { command: 'echo theirs' } }] }, 'done'] })
     expect((await host.run('go')).results).toEqual(['mine'])

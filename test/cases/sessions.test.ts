@@ -38,6 +38,16 @@ describe('a session whose process died', () => {
       expect((await store.read(session)).problems).toEqual([])
     }
   })
+  it('can be compacted when it lost lines, and its numbers are higher than it has lines', async () => {
+    const { session, store, file, lines } = await written()
+    writeFileSync(file, `${lines.filter((_, n) => n === 0 || n > 8).join('\n')}\n`)
+    const next = await testAgent({ store }), last = (JSON.parse(lines.at(-1)!) as { seq: number }).seq
+    await next.plugin('compact', ctx => { ctx.on('agent/pre-step', ({ messages }) => enter(messages, { compact: { through: last, messages: ['so far'] } })) })
+    next.model.says('one')
+    const { log } = await next.run('on', { session })
+    expect([ofType(log, 'warning'), ofType(log, 'compaction')]).toMatchObject([[], [{ through: last }]])
+    expect(conversation(next.model.requests[0]!)).toEqual(['user: so far', 'user: on'])
+  })
   it('goes on after bytes that are no lines at all were added', async () => {
     const { session, store, file } = await written()
     appendFileSync(file, Buffer.from([0, 0, 0, 255, 254, 10, 123, 10]))

@@ -110,6 +110,27 @@ describe('hx acp', () => {
     await expect(prompt('nobody', 'hi')).rejects.toThrow('session "nobody" is not open here')
     await expect(agent.request('session/prompt', { sessionId, prompt: [{ type: 'image', data: '', mimeType: 'image/png' }] })).rejects.toThrow('only text and text files can be read')
   })
+  it('obeys a cancel that comes before the turn has begun, also behind a command', async () => {
+    const { agent, begin, prompt, model } = await editor([{ text: 'never', hang: 'body' }, { text: 'never', hang: 'body' }])
+    const { sessionId } = await begin()
+    const cancelled = async (text: string) => {
+      const running = prompt(sessionId, text)
+      await agent.notify('session/cancel', { sessionId })
+      return running
+    }
+    expect(await cancelled('too soon')).toMatchObject({ stopReason: 'cancelled' })
+    expect(await cancelled('/note x')).toMatchObject({ stopReason: expect.stringMatching(/cancelled|end_turn/) as string })       // the command may have ended before
+    await until(() => model.requests.every(({ aborted }) => aborted))
+  })
+  it('loads no session whose turn runs here', async () => {
+    const { agent, begin, prompt, model, folder } = await editor([{ text: 'never', hang: 'body' }])
+    const { sessionId } = await begin()
+    const running = prompt(sessionId, 'wait')
+    await until(() => model.requests.length === 1)
+    await expect(agent.request('session/load', { sessionId, cwd: folder, mcpServers: [] })).rejects.toThrow('has a turn that runs')
+    await agent.notify('session/cancel', { sessionId })
+    expect(await running).toMatchObject({ stopReason: 'cancelled' })
+  })
   it('loads a session in another process, as it was told before, and goes on with it', async () => {
     const first = await editor([{ text: 'reading', toolCalls: [{ name: 'read_file', arguments: { path: 'a.txt' } }] }, { text: 'it says hello' }])
     const { sessionId } = await first.begin()
@@ -156,6 +177,10 @@ describe('what editors send and are told', () => {
     expect(['once', 'session', 'always', 'denied', '?'].map(optionId => answerOf({ outcome: { outcome: 'selected', optionId } }))).toEqual([{ answer: 'once' }, { answer: 'session' }, { answer: 'denied' }, { answer: 'denied' }, { answer: 'denied' }])
     expect(answerOf({ outcome: { outcome: 'cancelled' } })).toBeUndefined()
     expect((['completed', 'truncated', 'max-steps', 'rejected', 'aborted', 'failed'] as const).map(reason => stopReasonOf({ reason }))).toEqual(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled', undefined])
+  })
+  it('names in a title every argument that counts, so that one more hides none', () => {
+    const titleOf = (name: string, args: Record<string, unknown>) => new Updates('/w', () => false).begin(1, 'c', name, args).map(update => 'title' in update ? update.title : undefined)[0]
+    expect([titleOf('bash', { command: 'rm a', path: 'README.md' }), titleOf('write_file', { title: 'harmless', path: 'a.ts', content: '' }), titleOf('grep', { pattern: 'x' }), titleOf('odd', {})]).toEqual(['bash: README.md, rm a', 'write_file: a.ts, harmless', 'grep: x', 'odd'])
   })
   it('tells a whole reply once, streamed or not', () => {
     const updates = new Updates('/w', () => true)

@@ -51,6 +51,23 @@ describe('a turn and its clients', () => {
     release()
     expect(await hx(['attach', session])).toMatchObject({ code: 0, stdout: `${slow.text}\n` })
   })
+  it('goes on when a client that waits behind it gives up, which ends that one\'s prompt alone', async () => {
+    const { script, release } = held(slow), one = await daemon(script, FILES)
+    const session = (await one.hx(['agent', '--detach', 'count'])).stdout.trim()
+    const waiting = one.follow('/v1/runs', {}, { prompt: 'and then', cwd: one.folder, session })
+    const { event, data } = (await waiting.next()).value as Told
+    expect([event, data.session]).toEqual(['session', session])
+    const stop = (run: string) => one.ask(`/v1/sessions/${session}/abort`, { method: 'POST', body: { reason: 'given up', run } })
+    expect((await stop('nobody')).body).toEqual({ aborted: false })
+    expect((await stop(data.run)).body).toEqual({ aborted: true })
+    release()
+    const rest: Told[] = []
+    for await (const told of waiting) rest.push(told)
+    expect(rest.at(-1)).toMatchObject({ event: 'result', data: { turn: 2, reason: 'aborted', message: 'given up' } })
+    expect(one.model.requests).toHaveLength(1)
+    expect(await one.hx(['sessions', 'export', session, '--format', 'markdown'])).toMatchObject({ code: 0, stdout: expect.stringContaining(slow.text) as unknown })
+    expect((await stop(data.run)).body).toEqual({ aborted: false })
+  })
   it('says that there is no daemon, no session, and nobody who could go on', async () => {
     const { hx } = await daemon([], FILES)
     expect(await hx(['attach', 'nothing'])).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no session "nothing"') as unknown })

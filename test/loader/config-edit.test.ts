@@ -3,7 +3,7 @@ import { chmodSync, lstatSync, readFileSync, statSync, symlinkSync } from 'node:
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addRow, editConfig, removeRow, setEnabled, setValue, type Edit } from '../../core/loader/config-edit.js'
+import { addRow, addToConfigList, editConfig, removeRow, setEnabled, setValue, type Edit } from '../../core/loader/config-edit.js'
 import { parseConfig } from '../../core/loader/config.js'
 import { folder } from '../support/folder.js'
 
@@ -116,6 +116,19 @@ describe('writing an edit', () => {
     const at = folder({ 'harness.config.yaml': broken })
     await expect(editConfig(at.at('harness.config.yaml'), setEnabled('audit', false))).rejects.toMatchObject({ code: 'config_invalid', place: { line: 2 } })
     expect(readFileSync(at.at('harness.config.yaml'), 'utf8')).toBe(broken)
+  })
+  it('keeps line ends that are CRLF, and a byte order mark, whatever is edited', () => {
+    const form = (text: string) => `\ufeff${text.replaceAll('\n', '\r\n')}`
+    for (const edit of [setEnabled('audit', false), setEnabled('permission', false), addRow({ name: 'new' }), addRow({ name: 'new', config: { a: 'two\nlines' } }), removeRow('stats'), setValue(['agent', 'model'], 'x/y'), addToConfigList('permission', 'allow', 'ls *')]) {
+      expect(edit(form(CONFIG), '')).toBe(form(edit(CONFIG, '')))
+    }
+  })
+  it('is refused where an anchor would carry it to another row, or take that row its value', () => {
+    const text = 'plugins:\n  - name: a\n    enabled: &on true\n    config: &c { list: [x] }\n  - name: b\n    enabled: *on\n    config: *c\n'
+    const rows = (edit: Edit) => parseConfig(edit(text, ''), '').config!.plugins.map(({ id, enabled, config }) => ({ id, enabled, config }))
+    for (const edit of [setEnabled('a', false), removeRow('a'), addToConfigList('a', 'list', 'y'), addToConfigList('b', 'list', 'y')]) expect(() => edit(text, '')).toThrow('an anchor ("&name") and its alias ("*name") tie it to another place of the file')
+    expect(rows(setEnabled('b', false))).toEqual([{ id: 'a', enabled: true, config: { list: ['x'] } }, { id: 'b', enabled: false, config: { list: ['x'] } }])
+    expect(rows(removeRow('b'))).toHaveLength(1)
   })
   it('refuses a value that would make a mistake', async () => {
     const at = folder({ 'harness.config.yaml': CONFIG })

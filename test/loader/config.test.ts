@@ -152,10 +152,11 @@ describe('references', () => {
     expect(interpolate('${env:A}', { ...sources, env: { A: '${env:TOKEN}' } }).value).toBe('${env:TOKEN}')
   })
   it('that lead nowhere are problems with their path', () => {
-    expect(interpolate({ a: { b: ['${env:NONE}', '${file:/gone}'] }, c: '${env:1x}' }, sources).unresolved).toEqual([
+    expect(interpolate({ a: { b: ['${env:NONE}', '${file:/gone}'] }, c: '${env:1x}', d: '${env:NONE:-${env:TOKEN}}' }, sources).unresolved).toEqual([
       { path: ['a', 'b', 0], message: '${env:NONE}: the environment variable "NONE" is not set; set it, or write ${env:NONE:-default}' },
       { path: ['a', 'b', 1], message: '${file:/gone}: no such file' },
       { path: ['c'], message: '${env:1x}: "1x" is not the name of an environment variable' },
+      { path: ['d'], message: '${env:NONE:-${env:TOKEN}: a default can not hold another reference; write the value out' },
     ])
   })
 })

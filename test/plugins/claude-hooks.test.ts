@@ -102,6 +102,11 @@ describe('claude-hooks: PreToolUse', () => {
     await new Promise(resolve => { setTimeout(resolve, 1100) })
     expect(existsSync(out.at('late'))).toBe(false)
   })
+  it('that can not be run at all stops nothing and is told', async () => {
+    const { call, warnings } = await started({ PreToolUse: [{ command: 'true \0' }, { command: `: ${'x'.repeat(200_000)}` }] }, { files: { 'a.txt': 'hello' } })
+    expect((await call('read_file', { path: 'a.txt' })).read).toBe('hello')
+    expect(warnings().filter(line => line.includes('it could not be run'))).toHaveLength(2)
+  })
   it('stops the turn when a script says continue: false, and shows a systemMessage to the user', async () => {
     const { run } = await started({ PreToolUse: [{ command: say({ continue: false, stopReason: 'enough', systemMessage: 'look here' }) }] })
     const { result, printed } = await run([[{ name: 'glob', arguments: { pattern: '*' } }]])

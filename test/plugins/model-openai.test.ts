@@ -101,6 +101,14 @@ describe('a reply', () => {
     expect((await ask(at(server.url).model)).reply.message).toEqual({ role: 'assistant', reasoning: 'hm', content: [text('so'), { type: 'image_url', image_url: { url: 'data:x' } }] })
   })
 
+  it('is one choice of several, from its first chunk to its last', () => {
+    const assembly = new Assembly('x', 10_000)
+    const take = (...choices: object[]) => { for (const _ of assembly.take({ choices })) { /* deltas */ } }
+    take({ index: 0, delta: { content: 'A' } }, { index: 1, delta: { content: 'B' } })
+    take({ index: 1, delta: { content: 'B' }, finish_reason: 'length' })
+    take({ index: 0, delta: { content: 'a' }, finish_reason: 'stop' })
+    expect(assembly.reply(true)).toMatchObject({ finish: 'stop', message: { content: [{ type: 'text', text: 'Aa' }] } })
+  })
   it('counts a thought once when a gateway sends it under both names', async () => {
     const server = await scripted([{ chunks: [delta({ reasoning: 'a', reasoning_content: 'a' }), delta({ reasoning: 'b' }), delta({ content: 'c' }, 'stop'), DONE] }])
     expect((await ask(at(server.url).model)).reply.message.reasoning).toBe('ab')
@@ -177,6 +185,15 @@ describe('a tool call', () => {
   })
   it('may have its arguments as an object, or none', () => {
     expect(assembled(callDelta({ index: 0, id: 'a', function: { name: 'f', arguments: { x: 1 } } }), callDelta({ index: 1, id: 'b', function: { name: 'g', arguments: null } })).calls).toEqual(['f{"x":1}', 'g'])
+  })
+  it('stands where its index says, in whatever order calls begin; as they came where an index is missing or shared', () => {
+    const one = (index: number | undefined, name: string) => callDelta({ ...(index !== undefined && { index }), id: name, function: { name, arguments: '{}' } })
+    expect(assembled(one(2, 'c'), one(0, 'a'), one(1, 'b')).calls).toEqual(['a{}', 'b{}', 'c{}'])
+    expect(assembled(one(1, 'c'), one(0, 'a'), one(undefined, 'b')).calls).toEqual(['c{}', 'a{}', 'b{}'])
+    expect(assembled(one(0, 'c'), one(0, 'a')).calls).toEqual(['c{}', 'a{}'])
+  })
+  it('in the form from before there were several is not dropped', () => {
+    expect(assembled(delta({ function_call: { name: 'f', arguments: '' } }), delta({ function_call: { arguments: '{"x":1}' } }), delta({ function_call: null }, 'function_call')).calls).toEqual(['f{"x":1}'])
   })
   it('counts although the reason to stop is "stop"', () => {
     expect(assembled(callDelta({ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }), delta({}, 'stop')).reply.finish).toBe('tool-calls')

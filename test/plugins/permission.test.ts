@@ -124,6 +124,8 @@ describe('permission', () => {
     const host = await hosted({ edits: 'ask' })
     const write = (path: string, more = {}) => host.call('write_file', { path, content: 'x' }, more)
     expect((await write('a.txt')).read).toBe('denied: nobody could be asked (edits are asked about: a.txt)')
+    for (const path of ['x://../a.txt', 'https://../../a.txt', '~x/../a.txt', './~/../a.txt']) expect((await write(path)).read).toMatch(/^denied: nobody could be asked/)
+    expect((await host.call('write_file', { path: 'a.txt', content: 'x', command: 'true' })).read).toBe('denied: nobody could be asked (edits are asked about: a.txt)')
     await write('b.txt', { mode: 'accept-edits' })
     await write('../c.txt', { mode: 'accept-edits' })
     expect([existsSync(host.folder.at('a.txt')), existsSync(host.folder.at('b.txt')), existsSync(host.folder.at('../c.txt'))]).toEqual([false, true, false])

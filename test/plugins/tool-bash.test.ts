@@ -160,7 +160,7 @@ describe('what goes on in the background', () => {
     expect(performance.now() - began).toBeLessThan(5000)
     expect(isError).toBe(false)
     expect(content).toMatch(/^done\n\[exit code 0\]/)
-    if (onLinux) expect(content).toContain(`1 process that it started still run in the background (pid ${pidIn('pid')})`)
+    if (onLinux) expect(content).toContain(`1 process that it started still runs in the background (pid ${pidIn('pid')})`)
     expect(alive(pidIn('pid'))).toBe(true)
   })
   it('returns though a child goes on printing, and does not break its pipe', async () => {

@@ -84,6 +84,13 @@ describe('read_file', () => {
     expect(await use('read_file', { path: 'big.log', offset: 499_999 })).toBe(`${'y'.repeat(99)}\n${'y'.repeat(99)}\n[lines 499999-500000 shown, the last one of the file included]`)
     expect((await use('read_file', { path: 'big.log' })).length).toBeLessThan(46_000)
   })
+  it('lists a name with a line end in it as one line that can be sent back, and a name that is not UTF-8 is told as what it is', async () => {
+    put('two\nlines.txt', 'needle\n')
+    writeFileSync(Buffer.from(join(dir, 'caf\xe9.txt'), 'latin1'), 'x')
+    for (const text of [await use('read_file', { path: '.' }), await use('glob', { pattern: '*.txt' }), await use('grep', { pattern: 'needle' })]) expect(text.split('\n').some(line => line.startsWith('"two\\nlines.txt"'))).toBe(true)
+    expect(await use('read_file', { path: 'two\nlines.txt' })).toBe('needle')
+    await expect(use('read_file', { path: 'caf\ufffd.txt' })).rejects.toThrow('has a name that is not UTF-8')
+  })
   it('survives a single line of 20 MB', async () => {
     put('one.json', 'z'.repeat(20_000_000))
     expect(await use('read_file', { path: 'one.json' })).toBe(`${'z'.repeat(2000)}… [19,998,000 more characters in this line]`)
@@ -97,6 +104,8 @@ describe('read_file', () => {
   it('drops a BOM, and says when lines end in CRLF or bytes are not UTF-8', async () => {
     put('crlf.txt', '\ufeffa\r\nb\r\n')
     put('latin1.txt', new Uint8Array([0x63, 0x61, 0x66, 0xe9]))
+    put('cr.txt', 'old\rmac\r')
+    expect(await use('read_file', { path: 'cr.txt' })).toBe('old\rmac\r')
     expect(await use('read_file', { path: 'crlf.txt' })).toBe('a\nb\n[lines end in CRLF; edit_file keeps that]')
     expect(await use('read_file', { path: 'latin1.txt' })).toContain('caf\ufffd\n[U+FFFD')
   })

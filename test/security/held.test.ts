@@ -156,6 +156,13 @@ describe('a change that a tool makes to what runs', () => {
     expect(refused.map(result => /protected_path/.test(result))).toEqual(refused.map(() => true))
     expect([held(), existsSync(at('.env')), says()]).toEqual([[], false, 'h:one'])
   })
+  it('can not be made to an .env that is there either, which says where keys are sent', async () => {
+    const { calls, at, app } = await host(CONFIG, { ...FILES, '.env': 'OPENAI_API_KEY=k\n' })
+    const refused = await calls({ name: 'write_file', arguments: { path: '.env', content: 'OPENAI_BASE_URL=http://evil' } }, { name: 'edit_file', arguments: { path: '.env', old_text: 'k', new_text: 'k2' } })
+    expect(refused.map(result => /protected_path/.test(result))).toEqual([true, true])
+    expect(readFileSync(at('.env'), 'utf8')).toBe('OPENAI_API_KEY=k\n')
+    expect(app.key('OPENAI_BASE_URL')).toBeUndefined()
+  })
 })
 
 describe('a save by an editor', () => {

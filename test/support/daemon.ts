@@ -17,7 +17,7 @@ export interface RunningDaemon extends Place {
   /** The answer as JSON, with its status. */
   ask(path: string, options?: { method?: string; body?: object }): Promise<{ status: number; headers: IncomingMessage['headers']; body: any }>
   /** The events of a stream, to its end. */
-  follow(path: string, headers?: Record<string, string>): AsyncGenerator<Told>
+  follow(path: string, headers?: Record<string, string>, body?: object): AsyncGenerator<Told>
 }
 
 export async function daemon(script: Script, files: Record<string, string>, env: Record<string, string> = {}): Promise<RunningDaemon> {
@@ -45,9 +45,9 @@ export async function daemon(script: Script, files: Record<string, string>, env:
       for await (const chunk of response.setEncoding('utf8')) text += chunk
       return { status: response.statusCode!, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
     },
-    async* follow(path, headers) {
+    async* follow(path, headers, body) {
       let rest = ''
-      for await (const chunk of (await open(path, { ...(headers && { headers }) })).setEncoding('utf8')) {
+      for await (const chunk of (await open(path, { ...(headers && { headers }), ...(body && { method: 'POST', body }) })).setEncoding('utf8')) {
         const blocks = (rest + chunk).split('\n\n')
         rest = blocks.pop()!
         for (const block of blocks) {
