@@ -8,7 +8,7 @@
  */
 import { type Activity, enter, leave } from './async-context.js'
 import { Wrong } from './frozen.js'
-import { changedGlobal, whatChanged } from './globals.js'
+import { changedGlobals, whatChanged } from './globals.js'
 import type { Handler } from './handler.js'
 import type { Owner } from './owners.js'
 import type { Pending } from './pending.js'
@@ -172,7 +172,7 @@ export class Frame implements Activity, Asker {
     if (this.expire) this.parent?.pending.forget(this)
     else this.returned(now)
     this.handler.took(this.took = this.spent(now))
-    const changed = changedGlobal()
+    const changed = changedGlobals()
     if (changed !== undefined) this.parent?.report({ level: 'warn', plugin: this.owner.id, hook: this.handler.hook, what: 'global', message: `plugin "${this.owner.id}": after its handler of "${this.handler.hook}" ${whatChanged(changed)}` })
     leave(this)
     return now

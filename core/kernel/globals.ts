@@ -5,38 +5,36 @@
  */
 
 const LIST: object = []
-/** What is found where everybody looks. The name of an added property is a value too: nothing may be enumerable in what all lists, and so all objects, have. */
-const SHARED: readonly (readonly [name: string, read: () => unknown])[] = [
-  ['Object.prototype or Array.prototype', () => firstOf(LIST)], ['Array.prototype.push', () => Array.prototype.push], ['Array.prototype.map', () => Array.prototype.map],
-  ['JSON.parse', () => JSON.parse], ['JSON.stringify', () => JSON.stringify], ['Promise', () => Promise], ['Promise.prototype.then', () => Promise.prototype.then],
-  ['fetch', () => globalThis.fetch], ['setTimeout', () => globalThis.setTimeout], ['setInterval', () => globalThis.setInterval], ['queueMicrotask', () => globalThis.queueMicrotask],
-  ['Date', () => globalThis.Date], ['Date.now', () => Date.now], ['Math.random', () => Math.random], ['console.log', () => console.log], ['console.error', () => console.error],
-  ['process.env', () => process.env], ['process.emit', () => process.emit], ['process.cwd', () => process.cwd],
-]
-let known: { readonly first: readonly unknown[]; readonly last: unknown[] } | undefined
+/** Nothing may be enumerable in what all lists, and so all objects, have: the name of what was added is a value too. */
+function added(): string | undefined {
+  for (const key in LIST) return key
+  return undefined
+}
+const shared = () => ({
+  'Object.prototype or Array.prototype': added(), 'Array.prototype.push': Array.prototype.push, 'Array.prototype.map': Array.prototype.map, 'JSON.parse': JSON.parse, 'JSON.stringify': JSON.stringify,
+  Promise, 'Promise.prototype.then': Promise.prototype.then, fetch: globalThis.fetch, setTimeout: globalThis.setTimeout, setInterval: globalThis.setInterval, queueMicrotask: globalThis.queueMicrotask,
+  Date, 'Date.now': Date.now, 'Math.random': Math.random, 'console.log': console.log, 'console.error': console.error,
+})
+type Shared = ReturnType<typeof shared>
+/** Spelled out: a loop over the names takes twenty times as long, and this stands behind every handler. */
+const isStill = (was: Shared): boolean =>
+  added() === was['Object.prototype or Array.prototype'] && Array.prototype.push === was['Array.prototype.push'] && Array.prototype.map === was['Array.prototype.map'] && JSON.parse === was['JSON.parse'] && JSON.stringify === was['JSON.stringify'] &&
+  Promise === was.Promise && Promise.prototype.then === was['Promise.prototype.then'] && globalThis.fetch === was.fetch && globalThis.setTimeout === was.setTimeout && globalThis.setInterval === was.setInterval && globalThis.queueMicrotask === was.queueMicrotask &&
+  Date === was.Date && Date.now === was['Date.now'] && Math.random === was['Math.random'] && console.log === was['console.log'] && console.error === was['console.error']
+
+let first: Shared | undefined, last: Shared | undefined
 
 /** From now on, measured by how things are now; the disposer ends it. */
 export function watchGlobals(): () => void {
-  const first = SHARED.map(([, read]) => read())
-  known = { first, last: [...first] }
-  return () => { known = undefined }
+  first = last = shared()
+  return () => { first = last = undefined }
 }
-/** The name of one that was changed since the last look; going back to what it was at first is no change. */
-export function changedGlobal(): string | undefined {
-  if (known === undefined) return undefined
-  const { first, last } = known
-  for (let i = 0; i < SHARED.length; i++) {
-    const value = SHARED[i]![1]()
-    if (value === last[i]) continue
-    last[i] = value
-    if (value !== first[i]) return SHARED[i]![0]
-  }
-  return undefined
+/** The names of those that were changed since the last look; going back to what it was at first is no change. */
+export function changedGlobals(): string | undefined {
+  if (first === undefined || last === undefined || isStill(last)) return undefined
+  const was: Readonly<Record<string, unknown>> = last, origin: Readonly<Record<string, unknown>> = first, now: Readonly<Record<string, unknown>> = last = shared()
+  const names = Object.keys(now).filter(name => now[name] !== was[name] && now[name] !== origin[name])
+  return names.length > 0 ? names.join(', ') : undefined
 }
 /** For the end of a sentence about who was looked at. */
-export const whatChanged = (name: string): string => `${name} is not what it was: that changes it for the host and every plugin, until the process ends; keep it to your own code, or put it back in an undo (ctx.effect)`
-
-function firstOf(object: object): string | undefined {
-  for (const key in object) return key
-  return undefined
-}
+export const whatChanged = (names: string): string => `${names} is not what it was: that changes it for the host and every plugin, until the process ends; keep it to your own code, or put it back in an undo (ctx.effect)`

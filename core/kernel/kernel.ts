@@ -11,7 +11,7 @@ import { Dispatcher } from './dispatch.js'
 import { Effects } from './effects.js'
 import { facade, hold } from './facade.js'
 import { Generation, type Optional } from './generation.js'
-import { changedGlobal, whatChanged } from './globals.js'
+import { changedGlobals, whatChanged } from './globals.js'
 import type { Context, PluginModule, Services as ServiceMap } from './hooks.js'
 import { Footprint, type Leak } from './leaks.js'
 import { within } from './limits.js'
@@ -182,7 +182,7 @@ export class Kernel {
     try {
       const undo = await this.#apply(generation, start, limitMs).finally(() => {
         footprint.mounted()
-        const changed = changedGlobal()
+        const changed = changedGlobals()
         if (changed !== undefined) generation.warn(`once it had loaded, ${whatChanged(changed)}`)
       })
       hold(generation, undo, 'the disposer that apply returned')

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { watchGlobals } from '../../core/kernel/globals.js'
+import { changedGlobals, watchGlobals } from '../../core/kernel/globals.js'
 import { testKernel } from '../support/kernel.js'
 
 /** A kernel in a process that is looked after; what a test changes is put back. */
@@ -38,6 +38,18 @@ describe('something that the whole process shares', () => {
     await kernel.dispose(tracer)
     await judge()
     expect(changed(lines)).toEqual(['tracer: once it had loaded, JSON.parse is not what it was'])
+  })
+  it.each<[string, object, string]>([
+    ['Array.prototype.push', Array.prototype, 'push'], ['Array.prototype.map', Array.prototype, 'map'], ['JSON.parse', JSON, 'parse'], ['JSON.stringify', JSON, 'stringify'], ['Promise', globalThis, 'Promise'], ['Promise.prototype.then', Promise.prototype, 'then'],
+    ['fetch', globalThis, 'fetch'], ['setTimeout', globalThis, 'setTimeout'], ['setInterval', globalThis, 'setInterval'], ['queueMicrotask', globalThis, 'queueMicrotask'], ['Date', globalThis, 'Date'], ['Date.now', Date, 'now'], ['Math.random', Math, 'random'], ['console.log', console, 'log'], ['console.error', console, 'error'],
+  ])('is looked at: %s', (name, holder, key) => {
+    const off = watchGlobals(), before = Object.getOwnPropertyDescriptor(holder, key)!
+    Object.defineProperty(holder, key, { ...before, value: function other() {} })
+    const found = [changedGlobals(), changedGlobals()]
+    Object.defineProperty(holder, key, before)
+    const back = changedGlobals()
+    off()
+    expect([found[0]?.split(', ')[0], found[1], back]).toEqual([name, undefined, undefined])
   })
   it('is nobody\'s business in a process that is not the host\'s own', async () => {
     const { live, judge, lines } = testKernel(), { parse } = JSON
