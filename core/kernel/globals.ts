@@ -1,6 +1,7 @@
 /**
  * What the whole process shares and any plugin can change under all others: looked at when a plugin has loaded and when one of its handlers has ended.
  * Nothing is put back and nobody is stopped, since some mean it (a tracer around `fetch`): each change is named once, so that a search for odd behaviour begins in the right place.
+ * Only what shows in every `for … in` is hidden there: code of others, the host's bundle too, breaks on it.
  * Off until a process that is the host's own asks for it. Invariant: a look is a few comparisons, and calls nothing of a plugin's.
  */
 
@@ -9,6 +10,14 @@ const LIST: object = []
 function added(): string | undefined {
   for (const key in LIST) return key
   return undefined
+}
+function hide(): void {
+  for (const holder of [Object.prototype, Array.prototype]) {
+    for (const key of Object.keys(holder)) {
+      const found = Object.getOwnPropertyDescriptor(holder, key)!
+      if (found.configurable) Object.defineProperty(holder, key, Object.assign(Object.create(null) as PropertyDescriptor, found, { enumerable: false }))
+    }
+  }
 }
 const shared = () => ({
   'Object.prototype or Array.prototype': added(), 'Array.prototype.push': Array.prototype.push, 'Array.prototype.map': Array.prototype.map, 'JSON.parse': JSON.parse, 'JSON.stringify': JSON.stringify,
@@ -33,6 +42,10 @@ export function watchGlobals(): () => void {
 export function changedGlobals(): string | undefined {
   if (first === undefined || last === undefined || isStill(last)) return undefined
   const was: Readonly<Record<string, unknown>> = last, origin: Readonly<Record<string, unknown>> = first, now: Readonly<Record<string, unknown>> = last = shared()
+  if (added() !== undefined) {
+    hide()
+    last = shared()
+  }
   const names = Object.keys(now).filter(name => now[name] !== was[name] && now[name] !== origin[name])
   return names.length > 0 ? names.join(', ') : undefined
 }

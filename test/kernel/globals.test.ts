@@ -28,6 +28,8 @@ describe('something that the whole process shares', () => {
   it('is named when a plugin has loaded that changed it, also when it failed to', async () => {
     const { live, mount, lines } = watched()
     await live(() => { Object.assign(Object.prototype, { injected: true }) }, { id: 'rude' })
+    expect(({} as { injected?: boolean }).injected).toBe(true)
+    for (const key in {}) expect.fail(`${key} shows in every for … in`)
     await mount(() => { JSON.stringify = () => ''; throw new Error('boom') }, { id: 'worse' }).catch(() => {})
     expect(changed(lines)).toEqual(['rude: once it had loaded, Object.prototype or Array.prototype is not what it was', 'worse: once it had loaded, JSON.stringify is not what it was'])
   })
