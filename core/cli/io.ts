@@ -61,10 +61,10 @@ export class Io {
   fail(error: unknown): number {
     const known = error instanceof HarnessError ? error : ofSystem(error)
     const { file, line, column } = known?.place ?? {}
-    if (this.json) this.line({ type: 'error', code: known?.code ?? 'internal', message: messageOf(error), file, line, column })
+    if (this.json) this.line({ type: 'error', code: known?.code ?? 'internal', message: messageOf(known ?? error), file, line, column })
     else {
       const place = known?.place && !known.message.includes(known.place.file) ? ` (${at(known.place)})` : ''
-      this.stderr.write(`${this.paintNote('red', 'hx:')} ${printable(messageOf(error))}${place}\n`)
+      this.stderr.write(`${this.paintNote('red', 'hx:')} ${printable(messageOf(known ?? error))}${place}\n`)
       if (!known || this.globals.verbose) this.stderr.write(`${error instanceof Error ? error.stack : ''}\n`)
     }
     return known?.exit ?? 1
@@ -81,7 +81,8 @@ const DISK = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EFBIG'])
 /** What the file system refused is no mistake of the host: the disk is full or read-only, a folder belongs to somebody else. */
 function ofSystem(error: unknown): HarnessError | undefined {
   const { syscall, path, code = '' } = (error ?? {}) as NodeJS.ErrnoException
-  return syscall === undefined || (path === undefined && !DISK.has(code)) ? undefined : new HarnessError('storage_failed', messageOf(error), { cause: error })
+  if (syscall === undefined || (path === undefined && !DISK.has(code))) return undefined
+  return new HarnessError('storage_failed', `${path === undefined ? 'something could not be written' : `"${path}" can not be used`} (${messageOf(error)}); check that the disk has space and the folder can be written`, { cause: error, place: path === undefined ? undefined : { file: path } })
 }
 function realFolder(dir: string | undefined): string {
   let path = dir ?? ''

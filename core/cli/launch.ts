@@ -56,7 +56,11 @@ export async function launch(io: Io, found: Found, trust: boolean): Promise<{ re
     }
     const code = await Promise.race([ended, sleep(LOOK_MS)])
     if (code === 0) await sleep(LOOK_MS)                     // somebody else's was faster
-    else if (code !== undefined) throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${lastLine(streams)}`)
+    else if (code !== undefined) {
+      const why = lastSentence(streams)
+      if (why === '') throw new HarnessError('storage_failed', `the daemon did not start, and could not write why to "${streams}"; is the disk full? see "hx doctor"`, { place: { file: streams } })
+      throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${why}`)
+    }
   }
   if (child.exitCode === 0) throw new HarnessError('internal', `another daemon of this config has its lock and does not answer within ${READY_MS / 1000} s; end its process, and start it again`)
   child.kill('SIGKILL')
@@ -94,4 +98,8 @@ function divided(env: NodeJS.ProcessEnv): { small: NodeJS.ProcessEnv; rest: Node
   return { small: Object.fromEntries(entries.filter(([name]) => KEPT.test(name))), rest: Object.fromEntries(entries.filter(([name]) => !KEPT.test(name))) }
 }
 const tailOf = (file: string): string => { try { return readFileSync(file, 'utf8').trim().slice(-4000) } catch { return '' } }             // there is none
-const lastLine = (file: string): string => oneLine(tailOf(file).split('\n').at(-1)?.replace(/^hx: /, '') ?? '', 400)
+/** What hx said last; a stack may follow it. */
+function lastSentence(file: string): string {
+  const lines = tailOf(file).split('\n')
+  return oneLine((lines.findLast(line => line.startsWith('hx: ')) ?? lines.at(-1) ?? '').replace(/^hx: /, ''), 400)
+}

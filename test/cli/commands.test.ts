@@ -49,6 +49,18 @@ describe('hx', () => {
     const { stderr, status } = spawnSync('sh', ['-c', `mkdir "$(printf 'bad\\377')" && cd "$(printf 'bad\\377')" && exec "$0" "$1" status`, process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })
     expect({ stderr, status }).toEqual({ stderr: 'hx: the current folder has a path that is not UTF-8, and can not be worked in; rename it\n', status: 2 })
   })
+  it('says of a daemon that could not even write why it did not start where it tried to', async () => {
+    const { folder, env } = place({ 'harness.config.yaml': 'plugins: []\n' })
+    const { stderr, status } = spawnSync('sh', ['-c', 'ulimit -f 0; exec "$0" "$1" start --trust', process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })
+    expect(stderr).toMatch(/^hx: the daemon did not start, and could not write why to ".*\.out"; is the disk full\? see "hx doctor"\n$/)
+    expect(status).toBe(1)
+  })
+  it('says what can not be used where the system refuses it, and what to check', async () => {
+    const { hx, folder } = place({ 'harness.config.yaml': 'plugins: []\n', 'a-file': '' })
+    const { stderr, code } = await hx(['start', '--trust'], { env: { HX_HOME: join(folder, 'a-file', 'hx') } })
+    expect(stderr).toMatch(/^hx: "[^\n]*a-file\/hx[^\n]*" can not be used \(ENOTDIR[^\n]*\); check that the disk has space and the folder can be written\n$/)
+    expect(code).toBe(1)
+  })
   it('leaves a reader that goes away in peace', async () => {
     const { start } = place()
     const running = start(['config', 'schema'])
