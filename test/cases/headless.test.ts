@@ -27,7 +27,7 @@ describe('the folder of a run', () => {
     const ran = await agent(here, ['-C', 'b', '--session', id, 'Read README.md'])
     expect(ran.stdout).toContain('Alpha')
     expect(ran.stderr).toContain(`hx: session ${id} works in ${join(here.folder, 'a')}`)
-    expect(await agent(here, ['--session', '', 'hello'])).toMatchObject({ code: 2, stderr: 'hx: there is no session ""; see "hx sessions"\n' })
+    expect(await agent(here, ['--session', '', 'hello'])).toMatchObject({ code: 2, stderr: 'hx: there is no session ""; "hx sessions" lists those there are\n' })
   })
   it('that is a file, or is gone, is a sentence', async () => {
     const here = place({ 'README.md': 'x' })
