@@ -5,6 +5,8 @@
 import { messageOf } from '../errors.js'
 import type { Disposer } from './hooks.js'
 import { isThenable, within } from './limits.js'
+import type { Log } from './log.js'
+import type { Owner, Scope } from './owners.js'
 
 interface Effect { readonly undo: () => unknown; readonly label: string }
 
@@ -57,4 +59,12 @@ export class Effects {
     }
   }
   #failed(effect: Effect, error: unknown): void { this.#report(`${effect.label} could not be taken back: ${messageOf(error)}`) }
+}
+
+/** Where core itself registers, before all plugins; never undone. */
+export function coreScope(log: Log): Scope {
+  const owner: Owner = { id: 'core', generation: 0, row: -1, stage: 'live' }
+  const effects = new Effects(message => { log.warn(`core: ${message}`) })
+  let places = 0
+  return { owner, path: () => [++places], effect: (undo, label) => effects.add(undo, label) }
 }

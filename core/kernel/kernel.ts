@@ -8,7 +8,7 @@ import { runAs } from './async-context.js'
 import { Contexts } from './context.js'
 import { dependents } from './dependents.js'
 import { Dispatcher } from './dispatch.js'
-import { Effects } from './effects.js'
+import { coreScope } from './effects.js'
 import { facade, hold } from './facade.js'
 import { Generation, type Optional } from './generation.js'
 import { changedGlobals, whatChanged } from './globals.js'
@@ -293,10 +293,3 @@ export class Kernel {
 class DrainTimeout extends Error {}
 
 const families = (generations: readonly Generation[]): Generation[] => generations.flatMap(({ family }) => family)
-
-function coreScope(log: Log): Scope {
-  const owner: Owner = { id: 'core', generation: 0, row: -1, stage: 'live' }
-  const effects = new Effects(message => { log.warn(`core: ${message}`) })
-  let places = 0
-  return { owner, path: () => [++places], effect: (undo, label) => effects.add(undo, label) }
-}

@@ -23,7 +23,7 @@ export interface Below {
 }
 export interface Shown { readonly lines: Line[]; readonly cursor: { readonly row: number; readonly column: number } }
 
-export const PROMPT = '› '
+const PROMPT = '› '
 /** Lines of the text that is typed, and of what could be meant. */
 const MAX_INPUT_LINES = 10, MAX_OPTIONS = 6
 
@@ -56,6 +56,13 @@ function meant({ hint, completion: found, draft: { text }, turn, talk }: Below, 
   if (turn) return [[span(cut(`  ${text.startsWith('>') ? 'Enter hands this to the running turn' : text === '' ? '' : 'Enter queues this; a ">" before it hands it to the running turn'}`, width), 'dim')]]
   const { model, answered, mode, session, client, spent } = talk
   return [[span(cut(`  ${[printable(model ?? answered ?? 'the config\'s model'), ...mode === 'default' ? [] : [`mode ${mode}`], client.where === 'daemon' ? 'daemon' : 'in this process', session === undefined ? 'new session' : session.slice(0, 12), ...spent === undefined ? [] : [dollars(spent)], '/help'].join(' · ')}`, width), 'dim')]]
+}
+
+/** What was typed, once it is sent; of a long text the beginning. */
+export function echoed(text: string, width: number): Line[] {
+  const lines = chop(printable(text).replaceAll('\t', '    '), width - 2)
+  const shown = lines.length > 40 ? [...lines.slice(0, 38), `… ${lines.length - 38} more lines`] : lines
+  return [[], ...shown.map((line, row): Line => [span(row === 0 ? PROMPT : '  ', 'cyan', 'bold'), span(line, 'bold')])]
 }
 
 /** The text on rows, and where the cursor is among them. */

@@ -6,7 +6,7 @@ import { HarnessError, messageOf } from '../../errors.js'
 import type { Io } from '../io.js'
 import { printable } from '../terminal.js'
 import { Asking } from './asking.js'
-import { below, PROMPT, type Below } from './below.js'
+import { below, echoed, type Below } from './below.js'
 import { runCommand, commandSources, type CommandContext } from './commands.js'
 import { accepted, complete, type Completion, type Sources } from './completion.js'
 import type { Conversation } from './conversation.js'
@@ -16,7 +16,7 @@ import { onKeys } from './keys.js'
 import { resolveMentions } from './mentions.js'
 import { recalled } from './recall.js'
 import { Screen } from './screen.js'
-import { chop, fit, hanging, painted, span, wrap, type Line } from './spans.js'
+import { fit, hanging, painted, span, wrap, type Line } from './spans.js'
 import { TurnView } from './turn-view.js'
 
 /** Between two frames, while something moves; and how often the clock of a turn is looked at. */
@@ -168,10 +168,7 @@ export class Interactive {
     try {
       this.#handed.push(text)
       if (await this.#talk.steer(text)) this.note('handed to the running turn, which takes it at its next step')
-      else {
-        this.#handed = []
-        this.#submit(text)
-      }
+      else { this.#handed = []; this.#submit(text) }
     } catch (error) { this.#problem(messageOf(error)) }
   }
   #leave(code: number): void {
@@ -235,10 +232,7 @@ export class Interactive {
     } else if (this.#busy) this.#busy.controller.abort(new HarnessError('aborted', 'given up'))
     else if (this.#draft.text !== '') this.#draft = EMPTY
     else if (leaving === 'ctrl-c') this.#leave(130)
-    else {
-      this.#mayLeave = 'ctrl-c'
-      this.#hint = 'Ctrl-C again, or Ctrl-D, leaves'
-    }
+    else { this.#mayLeave = 'ctrl-c'; this.#hint = 'Ctrl-C again, or Ctrl-D, leaves' }
   }
   #end(leaving: 'ctrl-c' | 'ctrl-d' | undefined): void {
     if (!this.#view || this.#talk.client.where === 'daemon' || leaving === 'ctrl-d') { this.#leave(0); return }
@@ -275,11 +269,7 @@ export class Interactive {
     this.#soon()
   }
   #problem(message: string): void { this.#say(wrap([span(printable(message), 'red')], this.#screen.width)) }
-  #echo(text: string): void {
-    const lines = chop(printable(text).replaceAll('\t', '    '), this.#screen.width - 2)
-    const shown = lines.length > 40 ? [...lines.slice(0, 38), `… ${lines.length - 38} more lines`] : lines
-    this.#say([[], ...shown.map((line, row): Line => [span(row === 0 ? PROMPT : '  ', 'cyan', 'bold'), span(line, 'bold')])])
-  }
+  #echo(text: string): void { this.#say(echoed(text, this.#screen.width)) }
   /** What the turn has said moves to what is said. */
   #flush(): void { if (this.#view) this.#waiting.push(...this.#view.take()) }
 
