@@ -7,7 +7,7 @@ import { agent, ndJsonStream, PROTOCOL_VERSION, RequestError, type AgentContext,
 import { onAbort, untilAborted } from '../agent/abort.js'
 import type { Approver } from '../agent/services.js'
 import type { Mode } from '../agent/vocabulary.js'
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf, show } from '../errors.js'
 import { VERSION } from '../version.js'
 import { answerOf, commandOf, isMode, modes, PERMISSIONS, promptOf, stopReasonOf, usageOf } from './acp-prompt.js'
 import { note, Updates } from './acp-updates.js'
@@ -127,7 +127,8 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
     .onNotification('session/cancel', ({ params: { sessionId } }) => { open.get(sessionId)?.cancel?.('cancelled in the editor') })
 
   const signals = onSignals()
-  const connection = app.connect(ndJsonStream(Writable.toWeb(io.stdout) as WritableStream<Uint8Array>, Readable.toWeb(io.stdin) as ReadableStream<Uint8Array>))
+  const { readable, writable } = ndJsonStream(Writable.toWeb(io.stdout) as WritableStream<Uint8Array>, Readable.toWeb(io.stdin) as ReadableStream<Uint8Array>)
+  const connection = app.connect({ readable: readable.pipeThrough(messagesOnly((line: string) => { io.note(`hx: ${line}`) })), writable })
   signals.first = () => { connection.close() }
   try {
     await connection.closed
@@ -136,6 +137,21 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
     signals.off()
     await connecting?.then(client => client.close(), () => {})           // what kept it from starting, the editor was told
   }
+}
+
+/** A line that is JSON and no message (`null`, a list, nothing that is asked or answered) is left out with a word: the SDK would end the connection over it. */
+function messagesOnly<T>(note: (line: string) => void): TransformStream<T, T> {
+  return new TransformStream({
+    transform(message, controller) {
+      if (Array.isArray(message) ? message.length > 0 && message.every(isMessage) : isMessage(message)) controller.enqueue(message)
+      else note(`a line of the editor is no message of the protocol and is left out: ${show(message)}`)
+    },
+  })
+}
+
+function isMessage(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return 'method' in value ? typeof value.method === 'string' : 'id' in value && ('result' in value || 'error' in value)
 }
 
 /** An editor shows the message of an error, and no more. */

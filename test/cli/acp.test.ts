@@ -122,6 +122,13 @@ describe('hx acp', () => {
     expect(await cancelled('/note x')).toMatchObject({ stopReason: expect.stringMatching(/cancelled|end_turn/) as string })       // the command may have ended before
     await until(() => model.requests.every(({ aborted }) => aborted))
   })
+  it('leaves lines out that are no messages, and goes on', async () => {
+    const { begin, prompt, child, output } = await editor([{ text: 'still here' }])
+    child.stdin.write('not json\n\nnull\n42\n[]\n"x"\n{}\n{"jsonrpc":"2.0"}\n{"id":5}\n[{"jsonrpc":"2.0"}]\n')
+    const { sessionId } = await begin()
+    expect(await prompt(sessionId, 'are you there?')).toMatchObject({ stopReason: 'end_turn' })
+    await until(() => output().stderr.split('is no message of the protocol').length === 6)
+  })
   it('loads no session whose turn runs here', async () => {
     const { agent, begin, prompt, model, folder } = await editor([{ text: 'never', hang: 'body' }])
     const { sessionId } = await begin()
