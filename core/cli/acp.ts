@@ -143,7 +143,7 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
 function messagesOnly<T>(note: (line: string) => void): TransformStream<T, T> {
   return new TransformStream({
     transform(message, controller) {
-      if (Array.isArray(message) ? message.length > 0 && message.every(isMessage) : isMessage(message)) controller.enqueue(message)
+      if (isMessage(message)) controller.enqueue(message)
       else note(`a line of the editor is no message of the protocol and is left out: ${show(message)}`)
     },
   })

@@ -124,7 +124,7 @@ describe('hx acp', () => {
   })
   it('leaves lines out that are no messages, and goes on', async () => {
     const { begin, prompt, child, output } = await editor([{ text: 'still here' }])
-    child.stdin.write('not json\n\nnull\n42\n[]\n"x"\n{}\n{"jsonrpc":"2.0"}\n{"id":5}\n[{"jsonrpc":"2.0"}]\n')
+    child.stdin.write('not json\n\nnull\n42\n[]\n"x"\n{}\n{"jsonrpc":"2.0"}\n{"id":5}\n[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}]\n')
     const { sessionId } = await begin()
     expect(await prompt(sessionId, 'are you there?')).toMatchObject({ stopReason: 'end_turn' })
     await until(() => output().stderr.split('is no message of the protocol').length === 6)
