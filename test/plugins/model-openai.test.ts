@@ -595,7 +595,7 @@ describe('the entries', () => {
     expect(specsOf(Config.parse({ idleTimeout: '2m' }), 'entry')).toMatchObject([{ id: 'deepseek', config: { idleTimeout: 120_000 } }, { id: 'openai' }])
   })
   it('wait 30 s for headers and 60 s for the next piece, an hour in all, and longer for a model on this machine', () => {
-    expect(endpoint({ profile: 'custom', id: 'x', baseURL: 'http://h/v1' })).toMatchObject({ limits: { headersMs: 30_000, idleMs: 60_000, totalMs: 3_600_000 } })
+    expect(endpoint({ profile: 'openai' }, { OPENAI_API_KEY: 'k' })).toMatchObject({ limits: { headersMs: 30_000, idleMs: 60_000, totalMs: 3_600_000 } })
     expect(endpoint({ profile: 'vllm' })).toMatchObject({ limits: { headersMs: 290_000, idleMs: 290_000, totalMs: 3_600_000 } })
   })
   it('have timeouts that a timer can hold', () => {
