@@ -115,7 +115,7 @@ describe('a daemon of another version', () => {
     const { hx } = one
     await new Promise<void>(resolve => other.listen(one.socket, resolve))
     onTestFinished(() => { other.close() })
-    writeFileSync(one.socket.replace('.sock', '.token'), 'secret', { mode: 0o600 })
+    writeFileSync(one.socket.replace('.sock', '.token'), 'secret'.repeat(8), { mode: 0o600 })
     expect((await hx(['status'])).stderr).toMatch(/daemon runs 0\.0\.1, hx is \S+; 2 turns are running; "hx restart" waits for them/)
     protocol = 0
     expect(await hx(['status'])).toMatchObject({ code: 1, stderr: expect.stringContaining('protocol 0') as unknown })

@@ -91,7 +91,7 @@ describe('a plugin that never gives the process back', () => {
     const refused = await here.hx(['agent', '--offline', 'Read README.md'])
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/started again[^]*quarantined[^]*guard_inactive: required plugin "rude" is not active \(it is quarantined\)/)])
     expect((await here.hx(['status'])).stdout).toContain('quarantined: rude')
-    expect((await here.hx(['plugins'])).stdout).toMatch(/rude: plugin "rude" is quarantined: it held .*rude\.ts:9/)
+    expect((await here.hx(['plugins'])).stdout).toMatch(/rude is quarantined: it held .*rude\.ts:9/)
     await here.hx(['restart', '--now'])
     expect((await here.hx(['status'])).stdout).toContain('quarantined: rude')
     expect((await here.hx(['plugins', 'reload', 'rude'])).stdout).toBe('loaded: rude\n')
