@@ -51,6 +51,7 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.by
 /** Throws when the log was written by a version that this one can not read. */
 export function checkVersion(id: string, event: SessionEvent | undefined): void {
   if (event?.type !== 'session') throw new HarnessError('session_damaged', `session "${id}" can not be read: its first line, which says what it is, is missing or damaged`)
+  if (event.id !== id) throw new HarnessError('session_damaged', `session "${id}" can not be read: its first line is that of session ${JSON.stringify(event.id.slice(0, 80))}; a log keeps the name that it was given`)
   if (event.v !== SESSION_VERSION) throw new HarnessError('session_damaged', `session "${id}" has format ${event.v}, this hx reads format ${SESSION_VERSION}; use the version of hx that wrote it, or a newer one`)
 }
 

@@ -35,13 +35,14 @@ async function judged(content: string | Uint8Array): Promise<void> {
   writeFileSync(join(folder, 's.jsonl'), content)
   await store.list()
   const before = await typed(store.read('s')), writer = await typed(store.open('s'))
-  expect(writer === undefined, 'what can be read can be gone on with').toBe(before === undefined)
-  if (!before || !writer) return
-  for (const [i, { seq }] of before.events.entries()) expect(seq).toBeGreaterThan(before.events[i - 1]?.seq ?? 0)
-  expect(before.events[0]).toMatchObject({ type: 'session', id: 's' })
-  expect(writer.events.slice(0, before.events.length)).toEqual(before.events)
-  writer.append(says('and now'))
-  await writer.close()
+  try {
+    expect(writer === undefined, 'what can be read can be gone on with').toBe(before === undefined)
+    if (!before || !writer) return
+    for (const [i, { seq }] of before.events.entries()) expect(seq).toBeGreaterThan(before.events[i - 1]?.seq ?? 0)
+    expect(before.events[0]).toMatchObject({ type: 'session', id: 's' })
+    expect(writer.events.slice(0, before.events.length)).toEqual(before.events)
+    writer.append(says('and now'))
+  } finally { await writer?.close() }                        // or whatever is tried next finds it busy
   const after = await store.read('s')
   expect(after.events.at(-1)).toMatchObject({ content: [{ text: 'and now' }] })
   expect(after.problems.filter(({ message }) => !message.includes('missing'))).toEqual([])
