@@ -13,10 +13,10 @@ const plugins = readdirSync(join(root, 'plugins'), { withFileTypes: true }).flat
 const DOORS = ['api', 'testing']
 
 /** Few files: what every command needs, and what every host does, each in one. What a start may do without is imported when it is needed, and stays apart. */
-const LATER = 'module-graph|module-record|module-cycles|compile|resolve|stack-traces|watcher'
+const LATER = 'module-graph|module-record|module-cycles|compile|evaluation|resolve|stack-traces|on-disk|watcher'
 const GROUPS = [
   { name: 'base', priority: 2, test: /core\/cli\/(main|connect)\.ts$|core\/agent\/vocabulary\.ts$|node_modules\/commander\// },
-  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/cli/(agent|in-process)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
+  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/app/|core/cli/(agent|in-process)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
 ]
 
 /** zod brings its messages in 50 languages, a third of what a start would read; ours are English. */

@@ -19,6 +19,13 @@ describe('compiled code', () => {
     expect(files).toContain('chunks+base.cjs')
     expect(files.map(file => statSync(join(cache, build!, file)).mode & 0o777)).toEqual(files.map(() => 0o600))
   })
+  it('is all that a start with the shipped plugins runs', async () => {
+    const { hx, env } = place()
+    expect(await hx(['agent', '--offline', 'hello'])).toMatchObject({ code: 0 })
+    if (!own) return
+    const cache = join(env['HX_HOME']!, 'cache'), kept = readdirSync(join(cache, readdirSync(cache)[0]!))
+    expect(kept).toEqual(expect.arrayContaining(['chunks+base.cjs', 'chunks+host.cjs', 'plugins+permission.cjs', 'plugins+tool-fs.cjs']))   // a real `import` in one of them would keep it out
+  })
   it('is made anew when a file of it is damaged, empty or gone', async () => {
     const { hx, env } = place()
     await hx(['status'])
