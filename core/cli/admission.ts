@@ -5,7 +5,6 @@
  */
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { createInterface } from 'node:readline/promises'
 import { endpointOf } from '../daemon/endpoint.js'
 import { HarnessError } from '../errors.js'
 import { withoutProject } from '../loader/locate.js'
@@ -13,6 +12,7 @@ import { ask, either, trustAll, trustFolders, type Trust } from '../loader/trust
 import { TrustStore, trustStored } from '../loader/trust-store.js'
 import type { Found, HostChanges } from './connect.js'
 import type { Io } from './io.js'
+import { question } from './question.js'
 import { printable } from './terminal.js'
 
 export interface Admitted { readonly found: Found; readonly trust: Trust }
@@ -38,18 +38,6 @@ async function agreed(io: Io, found: Found): Promise<boolean> {
   if (!/^(l|look|y|yes)$/i.test(await question(io, '  [l] look at what it would run  [n] go on without it > '))) return false
   const { shown } = await import('./trust.js')
   return shown(io, found)
-}
-
-/** One line from the terminal; Ctrl-C and Ctrl-D are no answer, which means no. */
-export async function question(io: Io, text: string): Promise<string> {
-  const lines = createInterface({ input: io.stdin, output: io.stderr, historySize: 0 })
-  const left = new AbortController()
-  lines.once('SIGINT', () => { left.abort() }).once('close', () => { left.abort() })
-  try { return (await lines.question(text, { signal: left.signal })).trim() } catch (error) {
-    if (!left.signal.aborted) throw error
-    io.stderr.write('\n')
-    return ''
-  } finally { lines.close() }
 }
 
 /** These plugins, what a link among them leads to, and the code beside them; no config and no .env. */

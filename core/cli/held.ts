@@ -2,9 +2,9 @@
 import { basename } from 'node:path'
 import { HarnessError } from '../errors.js'
 import type { HeldFile } from '../loader/held-changes.js'
-import { question } from './admission.js'
 import type { Client, ReloadReport } from './client.js'
 import type { Io } from './io.js'
+import { question } from './question.js'
 import { oneLine, printable } from './terminal.js'
 
 /** One line for each. */

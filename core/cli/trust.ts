@@ -10,9 +10,9 @@ import { preview, type Preview, type PreviewRow } from '../loader/preview.js'
 import { trustFolders } from '../loader/trust.js'
 import { TrustStore, type Trusted } from '../loader/trust-store.js'
 import { CONFIG_NAME, places } from '../places.js'
-import { question } from './admission.js'
 import { find, type Found } from './connect.js'
 import type { Io } from './io.js'
+import { question } from './question.js'
 import { oneLine, table } from './terminal.js'
 
 export async function trust(io: Io, path: string | undefined, options: { list?: boolean; revoke?: boolean; yes?: boolean }): Promise<number> {
