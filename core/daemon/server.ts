@@ -185,8 +185,8 @@ export async function listen(http: Hono, socket: string): Promise<HttpServer> {
 export const listenTcp = (http: Hono, { host, port }: NonNullable<App['tcp']>): Promise<HttpServer> => listening(http, { host, port })
 async function listening(http: Hono, where: ListenOptions): Promise<HttpServer> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 10_000, maxHeaderSize: 16 * 1024 }, getRequestListener(http.fetch, { overrideGlobalObjects: false }))
-  server.maxConnections = MAX_CONNECTIONS
-  await new Promise<void>((resolve, reject) => { server.once('error', reject).listen(where, () => { server.off('error', reject); resolve() }) })
+  server.maxConnections = MAX_CONNECTIONS                    // and as many may wait to be taken in: the system refuses a client beyond that outright
+  await new Promise<void>((resolve, reject) => { server.once('error', reject).listen({ ...where, backlog: MAX_CONNECTIONS }, () => { server.off('error', reject); resolve() }) })
   return server
 }
 
