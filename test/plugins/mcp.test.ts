@@ -2,14 +2,13 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createTestHost } from 'harnessx/testing'
 import * as mcp from '../../plugins/mcp/index.js'
 import { isOffered, toolName } from '../../plugins/mcp/names.js'
+import { freePort } from '../support/free-port.js'
 import { until } from '../support/agent.js'
 import { pluginHost, type PluginHost } from '../support/plugin-host.js'
 
@@ -21,14 +20,6 @@ const offered = (host: PluginHost) => host.registered().flatMap(line => line.sta
 const alive = (pid: number): boolean => { try { return !/\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'latin1')) } catch { return false } }
 const said = (host: PluginHost, words: string) => host.lines.some(({ message }) => message.includes(words))
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 async function listening(args: readonly string[], env: object = {}): Promise<ChildProcess> {
   const server = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } })
   onTestFinished(() => { server.kill('SIGKILL') })

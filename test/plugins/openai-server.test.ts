@@ -1,23 +1,15 @@
 /** openai-server in a real daemon, over its TCP listener, asked by real clients: OpenAI's own and the one of the AI SDK. */
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import fc from 'fast-check'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { Conversations } from '../../plugins/openai-server/conversations.js'
 import { readRequest, wholePrompt, type Said } from '../../plugins/openai-server/request.js'
+import { freePort } from '../support/free-port.js'
 import { daemon, endpoint } from '../support/daemon.js'
 import { place, until } from '../support/hx.js'
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 const rows = (row: string) => `plugins: [tool-fs, model-openai, ${row}]\n`
 async function serving(script: Parameters<typeof daemon>[0], row = '{ name: openai-server }') {
   const port = await freePort()
