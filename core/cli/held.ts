@@ -20,9 +20,12 @@ export function refuseHeld(held: readonly HeldFile[], file: string): void {
 
 export const shownDiff = (held: readonly HeldFile[]): string => held.map(({ file, diff }) => `${oneLine(file, 300)}\n${printable(diff).replace(/^/gm, '  ')}`).join('\n')
 
-/** After a turn: tells of what is held, and at a terminal asks whether to load it. */
+/** After a turn: tells of what is held, and at a terminal asks whether to load it. A daemon that ended with the turn holds nothing. */
 export async function tellHeld(io: Io, client: Client): Promise<void> {
-  const { held } = await client.status()
+  const { held } = await client.status().catch((error: unknown) => {
+    if (error instanceof HarnessError && error.code === 'daemon_missing') return { held: [] }
+    throw error
+  })
   if (held.length === 0) return
   if (!io.interactive) {
     if (client.where === 'daemon') for (const line of heldLines(held)) io.note(io.paintNote('yellow', `hx: ${line}: ${HOW}`))

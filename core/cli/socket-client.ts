@@ -36,8 +36,7 @@ export async function connectDaemon(endpoint: Endpoint, { anyVersion, note }: Co
   } catch (error) {
     if (anyVersion && error instanceof HarnessError && error.code === 'protocol_mismatch') return client
     if (limit.aborted) throw new HarnessError('daemon_missing', `the daemon of this config does not answer within ${ANSWER_MS / 1000} s: a plugin may hold it up without end; end its process and start it again`, { cause: error })
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' || code === 'ECONNREFUSED' || error instanceof HarnessError && error.code === 'daemon_missing') return undefined     // no daemon, the socket of one that crashed, or it ends right now
+    if (error instanceof HarnessError && error.code === 'daemon_missing') return undefined     // no daemon, the socket of one that crashed, or it ends right now
     if (await readToken(endpoint) !== token) return connectDaemon(endpoint, { anyVersion, note })     // one that has just begun has made a token of its own
     throw error
   }
@@ -180,7 +179,7 @@ class SocketClient implements DaemonClient {
 }
 
 /** The end of a connection in words; other errors as they are. */
-const told = (error: unknown): unknown => ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')
+const told = (error: unknown): unknown => ['ECONNRESET', 'EPIPE', 'ENOENT', 'ECONNREFUSED'].includes((error as NodeJS.ErrnoException).code ?? '')
   ? new HarnessError('daemon_missing', 'the daemon ended before it answered; see "hx logs"', { cause: error })
   : error
 

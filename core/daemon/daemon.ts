@@ -19,6 +19,8 @@ import { startWatchdog } from './watchdog.js'
 
 /** A client that looks whether the lock is free has it for a moment. */
 const LOOKED_MS = 50
+/** How long answers that are under way may take when all turns have ended: a client that reads has its last word long before. */
+const LAST_WORDS_MS = 1000
 /** How long turns may go on when memory is nearly used up. */
 const EXHAUSTED_MS = 30_000
 
@@ -39,12 +41,14 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   if (!lock) throw new HarnessError('daemon_running', 'a daemon already runs for this config; see "hx status"')
   let app: App | undefined, socket: HttpServer | undefined, door: TcpDoor | undefined, watching: (() => Promise<void>) | undefined, unwatch: (() => void) | undefined
   const servers = () => [socket, door?.server].filter(server => server !== undefined)
-  const way = { leaving: false }
+  const over = new AbortController(), way = { leaving: false, over: over.signal }
   const stop = async ({ crashed = false } = {}) => {
     const closed = servers().map(server => new Promise<void>(done => { server.close(() => { done() }) }))
     await app?.stop()
+    over.abort()
     unwatch?.()
     await watching?.()
+    await Promise.race([Promise.all(closed), sleep(LAST_WORDS_MS, undefined, { ref: false })])
     for (const server of servers()) server.closeAllConnections()
     await Promise.all(closed)
     await Promise.all([rm(endpoint.socket, { force: true }), rm(endpoint.token, { force: true }), !crashed && clearMark(endpoint)])

@@ -43,8 +43,16 @@ export interface DaemonFacts {
 /** `asks` wait for a person. */
 export interface DaemonStatus extends Status, DaemonFacts { readonly asks: number }
 
-/** `token` is asked for each request, so that another one counts at once. `stop` is called when a client asks for the end of the daemon. While `door.leaving` no turn begins. */
-export function routes(app: App, token: () => Promise<string | undefined>, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 }), door = { leaving: false }): Hono {
+/** How a daemon comes to its end. */
+export interface Leaving {
+  /** No turn begins any more. */
+  leaving: boolean
+  /** Aborts when the last turn has ended: what follows a session for ever lets go, what tells of a turn comes to its last word. */
+  readonly over?: AbortSignal | undefined
+}
+
+/** `token` is asked for each request, so that another one counts at once. `stop` is called when a client asks for the end of the daemon. */
+export function routes(app: App, token: () => Promise<string | undefined>, stop: () => void, facts: () => DaemonFacts | Promise<DaemonFacts> = () => ({ connections: 0, restarts: 0 }), door: Leaving = { leaving: false }): Hono {
   const http = new Hono()
   const asks = new Asks()
   /** Runs that have clients of their own, by the names that these know. */
@@ -160,7 +168,7 @@ export function routes(app: App, token: () => Promise<string | undefined>, stop:
       const leave = interactive ? attend(asks, session, send) : undefined
       gone.addEventListener('abort', () => { leave?.() })
       try {
-        for await (const one of sessionFeed(app, session, { after: after ?? 0, forever: follow === '1' }, gone)) await send(one)
+        for await (const one of sessionFeed(app, session, { after: after ?? 0, until: follow === '1' ? door.over ?? gone : undefined }, gone)) await send(one)
       } catch (error) { await send({ event: 'error', data: wire(error) }) }
     })
   })

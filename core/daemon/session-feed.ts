@@ -13,17 +13,17 @@ export interface Sent { readonly event: RunEventName; readonly data: unknown; re
 export interface From {
   /** The last `seq` that the client has, or where the last turn began. */
   readonly after: number | 'turn'
-  /** Go on when no turn runs. */
-  readonly forever: boolean
+  /** Go on when no turn runs, until this aborts. */
+  readonly until?: AbortSignal | undefined
 }
 
 export const sent = (event: RunEvent): Sent => 'seq' in event ? { event: 'log', data: event, id: event.seq } : { event: event.type, data: event }
 
-/** Ends with the turns that run or wait, unless `forever`, and when `gone` aborts. Rejects before anything is yielded when there is no such session. */
-export async function* sessionFeed(app: App, session: string, { after, forever }: From, gone: AbortSignal): AsyncGenerator<Sent, void> {
+/** Ends with the turns that run or wait, unless it goes on, and when `gone` aborts. Rejects before anything is yielded when there is no such session. */
+export async function* sessionFeed(app: App, session: string, { after, until }: From, gone: AbortSignal): AsyncGenerator<Sent, void> {
   const live = new RunStream()
-  const unfollow = app.follow(session, { push: event => { live.push(event) }, rest: () => { if (!forever) live.end() } })
-  const off = onAbort(gone, () => { live.end() })
+  const unfollow = app.follow(session, { push: event => { live.push(event) }, rest: () => { if (!until) live.end() } })
+  const offs = [gone, until].map(signal => signal && onAbort(signal, () => { live.end() }))
   try {
     const past = await app.events(session), newest = past.at(-1)?.seq ?? 0
     let last = after === 'turn' ? lastTurn(past) : after
@@ -31,16 +31,16 @@ export async function* sessionFeed(app: App, session: string, { after, forever }
       yield { event: 'reset', data: { after: last, newest } }
       last = 0
     }
-    if (!forever && !app.isBusy(session)) live.end()
+    if (!until && !app.isBusy(session)) live.end()
     for (const event of past) if (event.seq > last) yield sent(event)
     last = newest
     for await (const event of live) {
       if ('seq' in event && event.seq <= last) continue
       yield sent(event)
     }
-    yield { event: 'end', data: { session } }
+    if (!until) yield { event: 'end', data: { session } }    // one that goes on comes again
   } finally {
-    off()
+    for (const off of offs) off?.()
     unfollow()
   }
 }

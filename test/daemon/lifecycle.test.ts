@@ -71,7 +71,7 @@ describe('hx restart', () => {
     const refused = await one.ask('/v1/runs', { method: 'POST', body: { prompt: 'me too', cwd: one.folder } })
     expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '5' }, body: { error: { code: 'daemon_busy' } } })
     release('done')
-    expect(await running.ended).toMatchObject({ code: 0, stdout: 'done\n' })
+    expect(await running.ended).toEqual({ code: 0, signal: null, stderr: '', stdout: 'done\n' })
     expect((await restarting.ended).code).toBe(0)
     expect(await pidOf(one)).not.toBe(before)
     expect((await one.hx(['agent', 'hi'])).stdout).toBe('new\n')      // trusted as before

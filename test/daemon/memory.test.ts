@@ -31,11 +31,12 @@ describe('a daemon whose plugin keeps all memory', () => {
     const eats = (on: boolean) => `import type { Context } from 'harnessx'
 import { getHeapStatistics } from 'node:v8'
 const kept: object[] = []
-const room = () => { const { used_heap_size, heap_size_limit } = getHeapStatistics(); return used_heap_size < 0.78 * heap_size_limit }
+const room = () => { const { used_heap_size, heap_size_limit } = getHeapStatistics(); return used_heap_size < 0.77 * heap_size_limit }
 export function apply(ctx: Context) { ${on ? `ctx.setInterval(() => { if (room()) kept.push(Array.from({ length: 100_000 }, (_, n) => ({ n }))) }, 5)` : ''} }
 `
     const here = place({ 'harness.config.yaml': 'plugins: [eats, tool-fs, model-offline]\n', 'plugins/eats.ts': eats(true), 'README.md': '# Demo\n' })
-    const daemon = here.start(['start', '--foreground', '--trust'], { env: { NODE_OPTIONS: '--max-old-space-size=200' } })
+    // V8 gives up by itself above four fifths of the old space; small young generations keep the limit that it tells near that space's size
+    const daemon = here.start(['start', '--foreground', '--trust'], { env: { NODE_OPTIONS: '--max-old-space-size=300 --max-semi-space-size=1' } })
     const { code, stderr } = await daemon.ended
     expect([code, stderr]).toEqual([1, expect.stringMatching(/memory is nearly used up: \d+ MB of heap and \d+ MB of buffers are in use, of \d+ MB that Node allows; no new turn is taken/)])
     expect((await here.hx(['status'])).stderr).toContain('ended without being stopped')
