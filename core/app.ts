@@ -74,7 +74,7 @@ export class App {
     this.#forgetErrors = log.sink(this.#errors.sink)
     const edits = this.#edits = new Edits(options, event => { this.#emit(event) })
     this.#kernel = new Kernel({ log })
-    this.#store = new FileSessionStore({ folder: places.sessions, durability: () => edits.config.config.sessions.durability, report: message => { log.warn(message) } })
+    this.#store = new FileSessionStore({ folder: places.sessions, durability: () => edits.config.config.sessions.durability, report: (message, level) => { log.write(level, message) } })
     const workspace = new Workspace({
       roots: () => edits.config.config.workspace.roots,
       protectedPaths: () => [...options.located.layers, ...edits.config.texts.keys(), ...options.located.layers.map(file => join(dirname(file), 'plugins')), places.config, places.state, ...installed(places.installation), ...edits.config.entries.map(entry => entry.from), ...edits.config.looked, ...this.#importer.files()],

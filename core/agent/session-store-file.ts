@@ -3,7 +3,7 @@
  * Owns names, modes (0700, 0600) and repair. Only `open` repairs, and only under the writer's lock; reading never changes anything.
  * No file of the folder can stop the store: what is no session is left out and told.
  */
-import { constants, closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, rmSync, fstatSync, chmodSync, statSync } from 'node:fs'
+import { constants, closeSync, fsyncSync, lstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, fstatSync, chmodSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
@@ -12,6 +12,7 @@ import { acquireLock, type Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
 import { disk, SessionFile, syncFolder, syncFolderLater, writeAll, type Disk, type Durability } from './session-file.js'
 import { busy, checkName, isSessionId, missing, taken } from './session-id.js'
+import { lookOf, SessionIndex, type IndexEntry } from './session-index.js'
 import { checkVersion, headerBody, newestFirst, type Unspill } from './session-record.js'
 import { closing } from './session-repair.js'
 import { scan, type Scan } from './session-scan.js'
@@ -23,8 +24,8 @@ export interface FileStoreOptions {
   readonly folder: string
   /** Read anew for each session that is opened. */
   readonly durability?: Durability | (() => Durability)
-  /** Is told of what is no session, once each. */
-  readonly report?: (message: string) => void
+  /** Is told of what is no session, once each, as a warning; and what mends itself, for whoever debugs. */
+  readonly report?: (message: string, level: 'warn' | 'debug') => void
   readonly disk?: Disk
   readonly now?: () => Date
 }
@@ -38,7 +39,8 @@ const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 export class FileSessionStore implements SessionStore {
   readonly #folder: string
   readonly #options: { readonly durability: Durability; readonly disk: Disk; readonly now: () => Date }
-  readonly #report: (message: string) => void
+  readonly #report: NonNullable<FileStoreOptions['report']>
+  readonly #index: SessionIndex
   readonly #told = new Set<string>()
   /** Of the folder's names: sessions that begin together wait for one sync, and nobody else waits for it. */
   readonly #folderSync = new SharedSync(() => syncFolderLater(this.#folder))
@@ -48,6 +50,7 @@ export class FileSessionStore implements SessionStore {
     this.#folder = folder
     this.#options = { get durability() { return typeof durability === 'function' ? durability() : durability }, disk: calls, now }
     this.#report = report
+    this.#index = new SessionIndex(join(folder, 'index.json'), message => { report(message, 'debug') })
   }
 
   async create(header: SessionHeader): Promise<SessionWriter> {
@@ -106,15 +109,24 @@ export class FileSessionStore implements SessionStore {
       if (error.code === 'ENOENT') return []
       throw asStorage(error, `the folder of the sessions, "${this.#folder}", can not be read`)
     })
-    const found: SessionSummary[] = []
-    let count = 0
+    const now = this.#options.now().getTime(), known = await this.#index.read(), entries = new Map<string, IndexEntry>(), unsettled: SessionSummary[] = []
+    let count = 0, same = 0
     for (const name of names) {
       if (!name.endsWith('.jsonl')) continue
       if (++count % LIST_BATCH === 0) await new Promise(setImmediate)
-      const summary = this.#summary(name)
-      if (summary) found.push(summary)
+      const id = name.slice(0, -'.jsonl'.length), stats = lstatSync(join(this.#folder, name), { throwIfNoEntry: false })
+      const look = stats?.isFile() ? lookOf(stats, now) : undefined, entry = known.get(id)
+      if (entry && entry.look === look) {
+        entries.set(id, entry)
+        same++
+        continue
+      }
+      const summary = this.#summary(id)
+      if (summary && look !== undefined) entries.set(id, { look, summary })
+      else if (summary) unsettled.push(summary)
     }
-    return newestFirst(found)
+    await this.#index.keep(entries, entries.size + known.size - 2 * same)
+    return newestFirst([...unsettled, ...[...entries.values()].map(({ summary }) => summary)])
   }
 
   async probe(): Promise<void> {
@@ -217,15 +229,14 @@ export class FileSessionStore implements SessionStore {
     return { fd: sound, size: data.length }
   }
 
-  #summary(name: string): SessionSummary | undefined {
-    const id = name.slice(0, -'.jsonl'.length)
+  #summary(id: string): SessionSummary | undefined {
     let fd: number | undefined
     try {
       fd = this.#openFile(id, O_RDONLY)
       return readSummary(id, fd, this.#unspill(id))
     } catch (error) {
-      if (!this.#told.has(name)) this.#report(`"${join(this.#folder, name)}" is left out of the list of sessions: ${messageOf(error)}`)
-      this.#told.add(name)
+      if (!this.#told.has(id)) this.#report(`"${this.#file(id)}" is left out of the list of sessions: ${messageOf(error)}`, 'warn')
+      this.#told.add(id)
       return undefined
     } finally {
       if (fd !== undefined) closeSync(fd)

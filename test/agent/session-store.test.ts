@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -12,6 +12,11 @@ for (const durability of ['none', 'commit', 'always'] as const) {
     return { store: new FileSessionStore({ folder, durability }), dispose: () => { rmSync(folder, { recursive: true }) } }
   })
 }
+sessionStoreContract('files that a list knows from its index', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hx-sessions-'))
+  writeFileSync(join(folder, 'index.json'), 'none')                // made anew by the first list
+  return { store: new FileSessionStore({ folder, now: () => new Date(Date.now() + 60_000) }), dispose: () => { rmSync(folder, { recursive: true }) } }
+})
 sessionStoreContract('memory', () => {
   const store = new MemorySessionStore()
   return { store, dispose: () => { store.dispose() } }

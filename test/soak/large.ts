@@ -1,15 +1,21 @@
-/** What there is much of: a folder of sessions of one gigabyte that is listed by a fresh process, and one session of 20 MB that goes on in a daemon. */
+/** What there is much of: a folder of sessions of one gigabyte, another of ten thousand sessions, listed by fresh processes with and without an index; and one session of 20 MB that goes on in a daemon. */
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { bareNode, settle } from '../support/served.js'
 import type { Soak } from './soak.js'
+
+/** Until a file counts as one that does not change just now. */
+const SETTLED_MS = 2500
 
 export interface LargeFigures {
   readonly sessions: number
   readonly megabytes: number
   /** Of `hx sessions`, from its start to its end; of `hx --version` beside it. */
   readonly listMs: number
+  /** The same again, from the index that the first has left. */
+  readonly againMs: number
   readonly plainMs: number
   /** Listed by a daemon, the second time. */
   readonly daemonListMs: number
@@ -19,13 +25,15 @@ export interface LargeFigures {
 }
 
 export const soak: Soak = async ({ say, check }) => {
-  const { sessions, megabytes, listMs, plainMs, daemonListMs, listed, large, bareMs } = await manyAndLarge({ sessions: 2000, sessionKB: 512, largeMB: 20 })
-  say(`${megabytes} MB in ${sessions} sessions: hx sessions takes ${listMs.toFixed(0)} ms (hx --version ${plainMs.toFixed(0)}), a daemon ${daemonListMs.toFixed(0)} ms; a session of ${large.megabytes} MB goes on after ${large.resumedMs.toFixed(0)} ms; bare node -e 0 takes ${bareMs.toFixed(0)} ms`)
-  check(listed === sessions + 1, `${listed} of ${sessions + 1} sessions are listed`)
-  check(large.reason === 'completed', `the large session ended ${large.reason}`)
-  const slow = bareMs / 68                                    // of this machine now, beside the one that the limits are for
-  check(listMs < 1000 * slow, `hx sessions takes ${listMs.toFixed(0)} ms`)
-  check(large.resumedMs < 1000 * slow, `the large session goes on after ${large.resumedMs.toFixed(0)} ms`)
+  for (const [sessions, sessionKB] of [[2000, 512], [10_000, 10]] as const) {
+    const { megabytes, listMs, againMs, plainMs, daemonListMs, listed, large, bareMs } = await manyAndLarge({ sessions, sessionKB, largeMB: 20 })
+    say(`${megabytes} MB in ${sessions} sessions: hx sessions takes ${listMs.toFixed(0)} ms, then ${againMs.toFixed(0)} (hx --version ${plainMs.toFixed(0)}), a daemon ${daemonListMs.toFixed(0)} ms; a session of ${large.megabytes} MB goes on after ${large.resumedMs.toFixed(0)} ms; bare node -e 0 takes ${bareMs.toFixed(0)} ms`)
+    check(listed === sessions + 1, `${listed} of ${sessions + 1} sessions are listed`)
+    check(large.reason === 'completed', `the large session ended ${large.reason}`)
+    const slow = bareMs / 68                                    // of this machine now, beside the one that the limits are for
+    check((sessions === 2000 ? listMs : againMs) < 1000 * slow, `hx sessions takes ${listMs.toFixed(0)} ms, then ${againMs.toFixed(0)}`)
+    check(large.resumedMs < 1000 * slow, `the large session goes on after ${large.resumedMs.toFixed(0)} ms`)
+  }
 }
 
 export async function manyAndLarge({ sessions, sessionKB, largeMB }: { sessions: number; sessionKB: number; largeMB: number }): Promise<LargeFigures> {
@@ -35,9 +43,11 @@ export async function manyAndLarge({ sessions, sessionKB, largeMB }: { sessions:
     mkdirSync(place.sessions, { recursive: true, mode: 0o700 })
     for (let n = 0; n < sessions; n++) writeFileSync(join(place.sessions, `s${n}.jsonl`), session(`s${n}`, place.folder, sessionKB * 1024, 8000), { mode: 0o600 })
     writeFileSync(join(place.sessions, 'large.jsonl'), session('large', place.folder, largeMB * 1024 * 1024, 2000), { mode: 0o600 })
+    await sleep(SETTLED_MS)
     const plain = await timed(() => run(place.hx(['--version'])))
     const list = await timed(() => run(place.hx(['sessions', '--json'])))
-    const listed = (JSON.parse(String(list.value)) as { sessions: unknown[] }).sessions.length
+    const again = await timed(() => run(place.hx(['sessions', '--json'])))
+    const listed = (JSON.parse(String(again.value)) as { sessions: unknown[] }).sessions.length
     const served = await place.serve()
     await served.ask('/v1/sessions')
     const daemonList = await timed(() => served.ask('/v1/sessions'))
@@ -49,7 +59,7 @@ export async function manyAndLarge({ sessions, sessionKB, largeMB }: { sessions:
       if (event === 'result') reason = data.reason
     }
     await served.stop()
-    return { sessions, megabytes: Math.round(sessions * sessionKB / 1024), listMs: list.ms, plainMs: plain.ms, daemonListMs: daemonList.ms, listed, large: { megabytes: largeMB, resumedMs, reason }, bareMs: await bareNode() }
+    return { sessions, megabytes: Math.round(sessions * sessionKB / 1024), listMs: list.ms, againMs: again.ms, plainMs: plain.ms, daemonListMs: daemonList.ms, listed, large: { megabytes: largeMB, resumedMs, reason }, bareMs: await bareNode() }
   } finally { await place.close() }
 }
 
