@@ -16,6 +16,9 @@ import { TurnAccount } from './turn-account.js'
 /** A lost connection is made again this often in a row, with a growing pause. */
 const RESUMES = 5, PAUSE_MS = 100
 
+/** While more clients come than the system lets wait to be taken in, it says so at once; each comes again this often. Nobody listening is another word, and final. */
+const KNOCKS = 8, CROWDED = 'EAGAIN'
+
 /** A daemon that does not answer this long is held up by something that never awaits. */
 const ANSWER_MS = 10_000
 
@@ -162,7 +165,16 @@ class SocketClient implements DaemonClient {
       throw told(error)
     }
   }
-  #connect(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
+  async #connect(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
+    for (let knocks = 1; ; knocks++) {
+      try { return await this.#knock(method, path, body, signal) } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== CROWDED) throw error
+        if (knocks === KNOCKS) throw new HarnessError('daemon_busy', 'more clients come at once than the daemon can take in; try again in a moment', { cause: error })
+        await sleep(PAUSE_MS * knocks)
+      }
+    }
+  }
+  #knock(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const request = httpRequest({
         socketPath: this.#socket, method, path, agent: false, ...(signal && { signal }),

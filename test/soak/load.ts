@@ -38,7 +38,8 @@ export const soak: Soak = async ({ say, check }) => {
   }
 }
 
-export async function load({ sessions, seconds }: { sessions: number; seconds: number }): Promise<LoadFigures> {
+/** Clients come within so many milliseconds; 0: all in the same instant. */
+export async function load({ sessions, seconds, withinMs = 3000 }: { sessions: number; seconds: number; withinMs?: number }): Promise<LoadFigures> {
   const place = await settle({ config: 'plugins: [permission, tool-fs, tool-bash, model-openai, stats]\n' }), everyMs = 50
   const bystander = spawn(process.execPath, ['-e', BYSTANDER], { stdio: ['pipe', 'pipe', 'inherit'] })
   try {
@@ -48,7 +49,7 @@ export async function load({ sessions, seconds }: { sessions: number; seconds: n
     let errors = 0, tokens = 0
     const begun = performance.now(), cpu = cpuOf(served.pid)
     await Promise.all(Array.from({ length: sessions }, async (_, index) => {
-      await sleep(index * Math.min(10, 3000 / sessions))       // clients don't come in the same instant
+      await sleep(index * Math.min(10, withinMs / sessions))
       const asked = performance.now()
       let first = true, reason: unknown
       try {

@@ -28,6 +28,9 @@ describe.runIf(linux)('a daemon under load', () => {
     expect(errors).toBe(0)
     expect(got).toBeGreaterThan(0)
   })
+  it('takes in all of six hundred clients that come in the same instant', LONG, async () => {
+    expect((await load({ sessions: 600, seconds: 0.2, withinMs: 0 })).errors).toBe(0)
+  })
   it('that is stopped at random ends every turn, and leaves neither a file nor a process', LONG, async () => {
     const { turns, wrong } = await stopAtRandom({ stops: 1 })
     expect([turns, wrong]).toEqual([5, []])
