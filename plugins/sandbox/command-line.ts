@@ -8,7 +8,7 @@ import { dirname, sep } from 'node:path'
 import type { Bounds } from 'harnessx'
 import type { Look } from './files.js'
 import type { GitFolders } from './git.js'
-import { isInside } from './inside.js'
+import { isInside, outermost } from './inside.js'
 import type { SystemPaths } from './system.js'
 
 export interface Plan {
@@ -90,4 +90,3 @@ function between(root: string, path: string): readonly string[] {
   for (let folder = dirname(path); folder !== root && isInside(root, folder); folder = dirname(folder)) found.unshift(folder)
   return found
 }
-const outermost = (paths: readonly string[]): readonly string[] => [...new Set(paths)].filter(path => !paths.some(other => other !== path && isInside(other, path)))

@@ -8,10 +8,12 @@ export type Look = (path: string) => Kind | undefined
 
 export function look(path: string): Kind | undefined {
   try {
-    const stat = lstatSync(path)
-    return stat.isSymbolicLink() ? 'link' : stat.isDirectory() ? 'folder' : 'file'
+    const stat = lstatSync(path, { throwIfNoEntry: false })    // a missing one is common, and an error costs ten times the question
+    return stat === undefined ? undefined : stat.isSymbolicLink() ? 'link' : stat.isDirectory() ? 'folder' : 'file'
   } catch { return undefined }                                // missing, or not ours to see: for a sandbox the same
 }
+/** There, and for this user to read or, as a folder, to pass through. */
+export const isOurs = (path: string): boolean => [constants.R_OK, constants.X_OK].some(right => attempt(() => { accessSync(path, right); return true }))
 export const textOf = (file: string): string | undefined => attempt(() => readFileSync(file, 'utf8'))
 export const linkOf = (path: string): string | undefined => attempt(() => readlinkSync(path))
 export const realOf = (path: string): string | undefined => attempt(() => realpathSync(path))

@@ -3,8 +3,8 @@
  * An allow-list: what nobody named is not there.
  */
 import { dirname, join, sep } from 'node:path'
-import { isInside } from './inside.js'
-import { linkOf, realOf, type Look } from './files.js'
+import { isInside, outermost } from './inside.js'
+import { isOurs, linkOf, realOf, type Look } from './files.js'
 
 export interface SystemPaths {
   /** Shown read-only: folders at the root. */
@@ -13,7 +13,7 @@ export interface SystemPaths {
   readonly more: readonly string[]
   /** Links at the root, such as `/bin` to `usr/bin`. */
   readonly links: readonly (readonly [target: string, path: string])[]
-  /** Files and folders below `roots` that hold secrets. */
+  /** Files and folders below `roots` that hold secrets, and that this user could read: each is a mount, which takes time. */
   readonly hidden: readonly string[]
 }
 
@@ -35,7 +35,7 @@ export function systemPaths(home: string, path: string, more: readonly string[],
     ...more.map(name => name.replace(/^~(?=\/)/, home)),
     realOf('/etc/resolv.conf') ?? '',                         // often a link into /run
   ]
-  return { roots, more: [...new Set(extra.filter(file => file !== '' && !isShown(file) && look(file) !== undefined))], links, hidden: SECRETS.filter(file => look(file) !== undefined) }
+  return { roots, more: outermost(extra.filter(file => file !== '' && !isShown(file) && look(file) !== undefined)), links, hidden: SECRETS.filter(isOurs) }
 }
 
 /** A folder of programs outside the home folder comes with what stands beside it (`lib`, `share`); of one inside, only itself is shown. */

@@ -13,7 +13,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf } from 'harnessx'
 import type { Output, Stream } from './output.js'
-import { makePipes } from './pipes.js'
+import type { PipeSupply } from './pipes.js'
 import { find, send, stopAll, type Target } from './processes.js'
 
 export interface Ending { readonly code: number | null; readonly signal: NodeJS.Signals | null }
@@ -57,8 +57,8 @@ export class Job {
     this.over = Promise.all([this.exited, this.#pump('stdout', streams.stdout), this.#pump('stderr', streams.stderr)]).then(() => { this.#isOver = true })
   }
 
-  static async start({ argv: [program = '', ...args], cwd, env, mark }: Command, output: Output): Promise<Job> {
-    const pipes = await makePipes().catch(() => undefined)                // the temporary folder is full or read-only: then sockets, and only /dev/stderr can not be opened
+  static async start({ argv: [program = '', ...args], cwd, env, mark }: Command, output: Output, supply: PipeSupply): Promise<Job> {
+    const pipes = await supply.take()                                     // without them sockets, and only /dev/stderr can not be opened
     try {
       const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', ...pipes?.childEnds ?? ['pipe', 'pipe'] as const] })
       await new Promise<void>((resolve, reject) => { child.once('spawn', resolve).once('error', reject) })

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from 'harnessx'
 import { Job, type Command } from './job.js'
 import type { Output } from './output.js'
+import { PipeSupply } from './pipes.js'
 import { leftovers, MARK, ownMark, stopAll } from './processes.js'
 
 /** At an unload the host waits two seconds for a plugin. */
@@ -16,6 +17,7 @@ export class Jobs {
   readonly #jobs = new Map<Job, string>()
   /** Shells that are not there yet: whoever stops waits for them, else they would begin when nobody looks any more. */
   readonly #starting = new Set<Promise<unknown>>()
+  readonly #pipes = new PipeSupply()
   #started = 0
   #stopped = false
   private constructor(mark: string) { this.#mark = mark }
@@ -25,7 +27,8 @@ export class Jobs {
   async start(session: string, command: Omit<Command, 'mark'>, output: Output): Promise<Job> {
     if (this.#stopped) throw new Error('no command is started any more: the plugin is being unloaded')
     const mark = `${this.#markOf(session)}${++this.#started}.`
-    const starting = Job.start({ ...command, env: { ...command.env, [MARK]: mark }, mark }, output).then(job => {
+    const starting = Job.start({ ...command, env: { ...command.env, [MARK]: mark }, mark }, output, this.#pipes).then(job => {
+      this.#pipes.prepare()
       this.#jobs.set(job, session)
       void job.over.then(() => { this.#jobs.delete(job) })
       return job
@@ -43,7 +46,7 @@ export class Jobs {
   async stopAll(): Promise<void> {
     this.#stopped = true
     await this.#begun()
-    if (this.#started > 0) await this.#stop(this.#mark, [...this.#jobs.keys()])
+    await Promise.all([this.#pipes.close(), this.#started > 0 && this.#stop(this.#mark, [...this.#jobs.keys()])])
   }
 
   async #begun(): Promise<void> { await Promise.allSettled(this.#starting) }
