@@ -18,6 +18,7 @@ import { VERSION } from '../version.js'
 import { Asks } from './asks.js'
 import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
+import { inTurn } from './in-turn.js'
 import { openApi } from './openapi.js'
 import { HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ROUTES, turnsAre } from './protocol.js'
 import { AbortOrderSchema, ApprovalAnswerSchema, BeginOrderSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, type WireError } from './schemas.js'
@@ -59,7 +60,12 @@ export function routes(app: App, token: () => Promise<string | undefined>, stop:
   const runs = new Map<string, OwnRun>()
   /** When a wrong token came, of late. Whoever has the right one is not held up by others' guesses. */
   let wrong: number[] = []
+  const turn = inTurn()
 
+  http.use(async (_context, next) => {
+    await turn()
+    return next()
+  })
   http.use(async (context, next) => {
     const { remoteAddress, localPort } = (context.env as HttpBindings).incoming?.socket ?? {}
     if (remoteAddress === undefined) return next()            // the socket: only its owner gets there

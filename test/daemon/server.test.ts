@@ -21,7 +21,7 @@ async function daemon(env: Record<string, string> = {}, files: Record<string, st
   expect(started).toMatchObject({ code: 0 })
   const { run, token, socket } = endpoint(here)
   const ask = ({ method = 'GET', path, headers, body }: Sent): Promise<Answer> => new Promise((resolve, reject) => {
-    const sent = request({ socketPath: socket, method, path, headers: headers ?? { [HEADERS.authorization]: `Bearer ${token}`, [HEADERS.protocol]: String(PROTOCOL), 'content-type': 'application/json' } }, response => {
+    const sent = request({ socketPath: socket, method, path, agent: false, headers: headers ?? { [HEADERS.authorization]: `Bearer ${token}`, [HEADERS.protocol]: String(PROTOCOL), 'content-type': 'application/json' } }, response => {
       let text = ''
       response.setEncoding('utf8').on('data', chunk => { text += chunk }).on('end', () => { resolve({ status: response.statusCode!, headers: response.headers, body: text }) })
     })
