@@ -21,6 +21,11 @@ const BENCHES: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = {
 const ONLY_NAMED = 'peers'
 const args = process.argv.slice(2)
 const json = args.includes('--json')
+if (args.includes('--help')) {
+  console.log(`npm run bench [-- name…] [--json]\nEvery figure beside its baseline, measured in the same run: ${Object.keys(BENCHES).join(', ')}.\nWithout a name all but ${ONLY_NAMED}, which takes minutes and a registry.`)
+  process.exit(0)
+}
+process.stdout.once('error', () => { process.exit(0) })      // whoever read it has seen enough
 const names = args.filter(arg => !arg.startsWith('-'))
 const unknown = names.find(name => !(name in BENCHES))
 if (unknown !== undefined) {
