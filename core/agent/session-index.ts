@@ -8,8 +8,10 @@ import { constants, type Stats } from 'node:fs'
 import { open, readFile, rename } from 'node:fs/promises'
 import { messageOf } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
-import { VERSION } from '../version.js'
 import type { SessionSummary } from './session-events.js'
+
+/** Raised whenever a summary says something else, or says it otherwise. */
+const INDEX_VERSION = 1
 
 export interface IndexEntry { readonly look: string; readonly summary: SessionSummary }
 
@@ -73,16 +75,16 @@ export class SessionIndex {
 }
 
 /** JSON that begins with a digest of the rest: what has it was written by this version, to the end, and needs no further check. */
-export function indexText(entries: ReadonlyMap<string, IndexEntry>, version: string = VERSION): string {
-  const rest = `"hx":${JSON.stringify(version)},"sessions":${JSON.stringify(Object.fromEntries(entries))}}\n`
+export function indexText(entries: ReadonlyMap<string, IndexEntry>, version: number = INDEX_VERSION): string {
+  const rest = `"v":${version},"sessions":${JSON.stringify(Object.fromEntries(entries))}}\n`
   return `{"digest":"${digest(rest)}",${rest}`
 }
 /** Throws when the text is not that of an index of this version. */
-export function parseIndex(text: string, version: string = VERSION): Map<string, IndexEntry> {
+export function parseIndex(text: string, version: number = INDEX_VERSION): Map<string, IndexEntry> {
   const [, said, rest] = /^\{"digest":"([0-9a-f]{64})",(.*)$/s.exec(text) ?? []
   if (rest === undefined || digest(rest) !== said) throw new Error('it is damaged')
-  const { hx, sessions } = JSON.parse(text) as { hx: string; sessions: Record<string, IndexEntry> }
-  if (hx !== version) throw new Error(`it was made by version ${hx}`)
+  const { v, sessions } = JSON.parse(text) as { v: number; sessions: Record<string, IndexEntry> }
+  if (v !== version) throw new Error(`it has format ${v}, this hx keeps format ${version}`)
   return new Map(Object.entries(sessions))
 }
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
