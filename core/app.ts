@@ -189,6 +189,8 @@ export class App {
     const { places, located: { file } } = this.#options
     return { installation: places.installation, quarantine: places.quarantineOf(file), logs: places.logs, plugins: this.#host.versions(this.#edits.config.entries) }
   }
+  /** The text without the secrets that this host knows. */
+  hide(text: string): string { return this.#options.log.secrets.hide(text) }
   warn(message: string): void { this.#options.log.warn(message) }
   /** The disposer ends the subscription. */
   on(listener: (event: AppEvent) => void): () => void {

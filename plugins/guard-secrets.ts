@@ -17,7 +17,7 @@ export const Config = z.strictObject({
 const SECRETS: readonly string[] = [
   '.env', '.env.*', '.envrc', '*.env', '*.pem', '*.key', '*.p12', '*.pfx', '*.jks', '*.keystore', '*.kdbx', '*.ppk', 'id_rsa*', 'id_dsa*', 'id_ecdsa*', 'id_ed25519*',
   '.npmrc', '.pypirc', '.netrc', '_netrc', '.pgpass', '.my.cnf', '.git-credentials', '.htpasswd', '.dockercfg', '.docker/config.json', 'credentials', 'credentials.json', 'credentials.y*ml',
-  '.ssh/', '.aws/', '.azure/', '.gnupg/', '.kube/config', '.config/gcloud/', '.config/gh/', 'service?account*.json', 'serviceaccount*.json', 'client_secret*.json', 'application_default_credentials.json', 'proc/*/environ',
+  '.ssh/', '.aws/', '.azure/', '.gnupg/', '.kube/config', '.config/gcloud/', '.config/gh/', 'service?account*.json', 'serviceaccount*.json', 'client_secret*.json', 'application_default_credentials.json', 'proc/*/environ', 'proc/*/*/environ', 'proc/*/*/*/environ',
 ]
 /** What is published by intent, or only looks like a file. */
 const HARMLESS = /\.(?:example|sample|template|dist|defaults?|pub)$|\/(?:process|import\.meta)\.env$/
@@ -81,8 +81,11 @@ function* stringsIn(value: unknown, key = ''): Generator<{ key: string; text: st
   else if (typeof value === 'object' && value !== null) for (const [name, item] of Object.entries(value)) yield* stringsIn(item, name)
 }
 
+/** `ps e`, which is no option of the kind with a dash. */
+const SHOWS_ENVIRONMENTS = /(?:^|[\s;&|(`/])ps\s(?:[^|;&\n]*\s)?[aAxuewfjlvmnrScghXZ]*e[aAxuewfjlvmnrScghXZ]*(?=[\s;&|)`]|$)/
+
 /** Everything in a command that may be a name, quotes and backslashes taken off: too much rather than too little. */
-const wordsOf = (command: string): readonly string[] => command.replaceAll(/\\\n|["'`\\]/g, '').split(/[\s;|&<>(){}=,:@$#]+/).filter(word => word !== '')
+const wordsOf = (command: string): readonly string[] => (command.replaceAll(/\$\{?(?:PPID|BASHPID|\$|!)\}?(?=\/)/g, 'self') + (SHOWS_ENVIRONMENTS.test(command) ? ' proc/self/environ' : '')).replaceAll(/\\\n|["'`\\]/g, '').split(/[\s;|&<>(){}=,:@$#]+/).filter(word => word !== '')
 
 /** A wildcard that spells out enough of a secret's name to mean it: `.e*`, `id_*`, `.[e]nv`. */
 function mayMeanSecret(word: string): boolean {

@@ -104,6 +104,7 @@ export class Workspace implements WorkspaceService {
   // ---- the policy
 
   async #admit(session: SessionView, path: string, mode: Mode): Promise<{ real: string; check: Check }> {
+    if (isOfAProcess(absolute(session, path))) throw neverReached(path, mode)                     // also where it can't be resolved: the process may come
     const check = await this.#policy(session, path, mode)
     const real = await realOf(session, path)
     check(real)
@@ -123,9 +124,7 @@ export class Workspace implements WorkspaceService {
     return real => {
       if (own.some(folder => isInside(folder, real))) return
       const folded = fold(real)
-      if (forbidden.some(folder => isInside(folder, folded)) || mode === 'write' && isSteering(folded)) {
-        throw new HarnessError('protected_path', `protected_path: ${show(path)} is never ${mode === 'write' ? 'written' : 'read'} by tools, also not with a yes; leave it as it is`)
-      }
+      if (forbidden.some(folder => isInside(folder, folded)) || isOfAProcess(real) || mode === 'write' && isSteering(folded)) throw neverReached(path, mode)
       if (![...folders, ...opened].some(folder => isInside(folder, real))) throw outside(session, path)
     }
   }
@@ -157,6 +156,9 @@ const realsOf = async (grants: readonly Grant[]): Promise<string[]> => (await Pr
 /** Files that steer the host or git wherever they stand: a config of the host in any folder, and everything of git's (hooks, config, or a `.git` file that leads elsewhere). */
 const isSteering = (folded: string): boolean => basename(folded) === 'harness.config.yaml' || folded.split(sep).includes('.git')
 
+/** Environment and memory of processes, the host's among them, and of the whole machine. */
+const isOfAProcess = (path: string): boolean => /^\/proc\/(?:.*\/)?(?:environ|mem|kcore)$|^\/dev\/k?mem$/.test(path)
+
 /** Protected names are compared without case and in one Unicode form, since file systems differ in both; a few harmless names are refused with them. */
 const fold = (path: string): string => path.normalize('NFC').toLowerCase()
 
@@ -178,5 +180,7 @@ async function realOf(session: SessionView, path: string): Promise<string> {
     throw outside(session, path, `could not be resolved (${messageOf(error)}), so it may be outside`, error)
   }
 }
+const neverReached = (path: string, mode: Mode): HarnessError =>
+  new HarnessError('protected_path', `protected_path: ${show(path)} is never ${mode === 'write' ? 'written' : 'read'} by tools, also not with a yes; leave it as it is`)
 const outside = (session: SessionView, path: string, why = 'lies outside', cause?: unknown): HarnessError =>
   new HarnessError('outside_workspace', `outside_workspace: ${show(path)} ${why} the workspace ${show(session.cwd)}; use a path inside it`, { cause })

@@ -39,7 +39,10 @@ export async function chat(io: Io, options: Options): Promise<number> {
   const client = await connect(io, changes)
   let face: Interactive | Plain | undefined, talk: Conversation | undefined
   const log = join(places(io.env).logs, 'chat.log')
-  const quiet = keepStderr(io, log, text => { if (face) face.note(text); else process.stdout.write(`${text}\n`) })
+  const quiet = keepStderr(io, log, {
+    say: text => { if (face) face.note(text); else process.stdout.write(`${text}\n`) },
+    hide: text => (talk?.client ?? client).hide(text),
+  })
   const off = onEnd(code => { if (face) face.stop(code); else process.exit(code) })
   try {
     if (client.where === 'daemon') await tellKeys(io, client)
@@ -77,14 +80,14 @@ function onEnd(end: (code: number) => void): () => void {
 }
 
 /**
- * The screen belongs to the conversation. What plugins of this process print goes to a log, as under a daemon (with -v it is shown too); what the host says is said beside the conversation.
+ * The screen belongs to the conversation. What plugins of this process print goes to a log, without secrets, as under a daemon (with -v it is shown too); what the host says is said beside the conversation.
  */
-function keepStderr(io: Io, log: string, say: (text: string) => void): () => void {
+function keepStderr(io: Io, log: string, { say, hide }: { say: (text: string) => void; hide: (text: string) => string }): () => void {
   const { stderr } = process, { write } = stderr
   let failed = false
   const keep = (text: string) => {
     if (failed) return
-    try { appendFileSync(log, text, { mode: 0o600 }) } catch { failed = true }             // a full disk: what plugins print is lost, the conversation is not
+    try { appendFileSync(log, hide(text), { mode: 0o600 }) } catch { failed = true }             // a full disk: what plugins print is lost, the conversation is not
   }
   makeFolder(places(io.env).logs)
   if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) renameSync(log, `${log}.1`)

@@ -40,6 +40,8 @@ export interface Client {
   reload(ids?: readonly string[]): Promise<ReloadReport>
   /** Loads what was held because a tool may have changed it. */
   reloadHeld(): Promise<ReloadReport>
+  /** The text without what a host of this process knows as secrets; a daemon keeps its own. */
+  hide(text: string): string
   /** Ends the host, after this answer. */
   stop(): Promise<unknown>
   /** Lets go of the host: a daemon goes on, this process's own ends. */

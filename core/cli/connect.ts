@@ -73,7 +73,8 @@ export async function daemonOf(io: Io, { endpoint }: Found, { anyVersion = false
 
 /** Asks for trust first. `least` is from which level on the host's log is shown here, without -q and -v; a warning when left out, and nothing where nobody looks. */
 export async function appOptions(io: Io, asked: Found, changes: HostChanges = {}, least: (() => Level) | 'nothing' = () => 'warn'): Promise<AppOptions> {
-  const [{ Log }, { admit }] = await Promise.all([import('../kernel/log.js'), import('./admission.js')])
+  const [{ Log }, { admit }, { guardProcess }] = await Promise.all([import('../kernel/log.js'), import('./admission.js'), import('./own-process.js')])
+  guardProcess(io.env)
   const { found, trust } = await admit(io, asked, changes)
   const log = new Log()
   if (least !== 'nothing') log.sink(io.logSink(least))

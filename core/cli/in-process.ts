@@ -24,5 +24,6 @@ export function inProcess(app: App): OwnClient {
     reloadHeld: () => app.reloadHeld(),
     stop: () => app.stop(),
     close: () => app.stop(),
+    hide: text => app.hide(text),
   }
 }

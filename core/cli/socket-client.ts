@@ -64,6 +64,7 @@ class SocketClient implements DaemonClient {
   async session(id: string) { return this.#get<Awaited<ReturnType<Client['session']>>>(of(ROUTES.session, id)) }
   async reloadHeld() { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, { held: true }) }
   async reload(ids?: readonly string[]) { return this.#post<Awaited<ReturnType<Client['reload']>>>(ROUTES.reload, ids ? { ids } : {}) }
+  hide(text: string) { return text }
   async stop(wait = false) { return (await this.#post<{ turns: number }>(ROUTES.stop, wait ? { wait } : {})).turns }
   async begin(cwd: string) { return (await this.#post<{ session: string }>(ROUTES.sessions, { cwd })).session }
   async start(order: RunOrder) { return (await this.#post<{ session: string }>(ROUTES.runs, { ...order, detach: true })).session }

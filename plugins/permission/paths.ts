@@ -4,6 +4,7 @@
  */
 import { normalize } from 'node:path'
 import type { SimpleCommand } from './shell.js'
+import { wordMatches } from './rules.js'
 import { basename, HOLE, isOpen } from './word.js'
 
 export interface NamedPath { readonly path: string; readonly mode: 'read' | 'write' }
@@ -66,6 +67,12 @@ function placesOf(text: string, cwds: readonly string[]): readonly string[] {
     const parts = normalize(cwd === '' ? text : `${cwd}/${text}`).split('/')
     const open = parts.findIndex(isOpen)
     const known = open < 0 ? parts : parts.slice(0, open)
-    return open === 0 ? [] : [known.join('/') || '/']
+    return open === 0 ? [] : [ofProcess(parts) ?? (known.join('/') || '/')]
   })
+}
+/** Whichever process a hole means: what may be its environment or memory is named as that of one. */
+function ofProcess(parts: readonly string[]): string | undefined {
+  const last = parts.at(-1) ?? ''
+  if (parts[1] !== 'proc' || parts[0] !== '' || parts.length < 4 || !parts.some(isOpen)) return undefined
+  return ['environ', 'mem'].flatMap(name => wordMatches(name, last) === 'no' ? [] : [`/proc/self/${name}`])[0]
 }

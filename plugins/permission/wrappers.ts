@@ -42,6 +42,7 @@ export function innerOf(words: readonly string[], stdin: string | undefined): re
   if (name === 'find' || name === 'fd' || name === 'fdfind') return executed(rest)
   const inner = rest.flatMap((word, i) => SCRIPT_OPTION.test(word) || SCRIPT_OPTIONS[name]?.test(word) ? script(spaced(name, valueOf(word, rest[i + 1], SCRIPT_OPTIONS[name]))) : [])
   if (name === 'sed') return [...inner, ...sedRuns(rest)]
+  if (attaches(name, rest)) inner.push({ kind: 'words', words: ['<', '/proc/self/mem'] })
   if (name === 'make' || name === 'gmake') return [...inner, ...makeRuns(rest)]
   if (/^(?:ssh|scp|sftp)$/.test(name)) inner.push(...rest.flatMap(word => script(/^(?:-o)?\s*(?:Proxy|Local|KnownHosts|Remote)Command[= ](.*)$/is.exec(word)?.[1] ?? '')))
   if (name === 'tar') inner.push(...rest.flatMap(word => script(/^exec=(.*)$/s.exec(word)?.[1] ?? '')))
@@ -104,6 +105,14 @@ function makeRuns(rest: readonly string[]): readonly Inner[] {
     if (/^(?:--eval(?:=|$)|-E)/.test(word) || (word === '-' && /^(?:-f|--file|--makefile)$/.test(rest[i - 1] ?? '')) || word === '-f-') return [{ kind: 'unclear', reason: 'make is given rules that can not be read' }]
     return script(/^(?:SHELL|CC|CXX|LD|AR)=(.*)$/s.exec(word)?.[1] ?? '')
   })
+}
+/** Debuggers and tracers look into a process that runs already, by its number. Of what they start themselves no option is theirs. */
+function attaches(name: string, rest: readonly string[]): boolean {
+  if (/^(?:gcore|reptyr)$/.test(name)) return rest.some(word => !word.startsWith('-'))
+  if (!/^(?:gdb|lldb|[sl]trace|perf|py-spy|rbspy)$/.test(name)) return false
+  const end = rest.findIndex((word, i) => /^(?:--|--args)$/.test(word) || (/^[sl]trace$/.test(name) && !word.startsWith('-') && !/^-[oesEuPSaXIbO]$/.test(rest[i - 1] ?? '')))
+  const own = end < 0 ? rest : rest.slice(0, end)
+  return own.some(word => /^(?:-p\d*|--?pid\b.*|--attach-pid.*|--attach\b.*)$/.test(word) || (/^[gl]l?db$/.test(name) && /^(?:attach|process attach)\b/.test(word))) || (name === 'gdb' && own.filter(word => !word.startsWith('-')).slice(1).some(word => /^\d+$/.test(word)))
 }
 /** A script in a file is judged by its name, not read: what a file holds is not what it will hold when it runs. One that is no plain file is asked about. */
 function file(name: string, words: readonly string[]): readonly Inner[] {
