@@ -53,7 +53,7 @@ async function decide(turn: Turn, verdict: Verdict<Judged>, act: Act): Promise<J
     case 'answer': return { kind: 'answered', ...act, result: value.result, plugin }
     case 'ask': return askPerson(turn, verdict as Verdict<Ask>, act)
     case 'block': {
-      const content = failure ? `${failure}: ${value.reason}` : `blocked by plugin "${plugin}": ${value.reason}. The same call will be refused again; do not work around it.`
+      const content = failure ? `${failure}: ${value.reason}` : `blocked by plugin "${plugin}": ${value.reason}${/[.!?]$/.test(value.reason) ? '' : '.'} The same call will be refused again; do not work around it.`
       return { kind: 'refused', ...act, outcome: failure ?? 'blocked', content, plugin }
     }
   }

@@ -8,20 +8,20 @@ import type { Readable, Writable } from 'node:stream'
 import { messageOf } from 'harnessx'
 
 export interface Ended { readonly code: number | undefined; readonly stdout: string; readonly stderr: string; /** Why there is no code. */ readonly failure?: string }
-export interface Setting { readonly cwd: string; readonly project: string; readonly timeoutMs: number; readonly signal: AbortSignal }
+export interface Setting { readonly cwd: string; /** Beside this process's own. */ readonly env: NodeJS.ProcessEnv; readonly timeoutMs: number; readonly signal: AbortSignal }
 
 const MOST_CHARACTERS = 1_000_000
 /** After its end, what it left running may hold its pipes this long. */
 const PIPE_MS = 300
 const SHELL = existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
 
-export function runCommand(command: string, input: object, { cwd, project, timeoutMs, signal }: Setting): Promise<Ended> {
+export function runCommand(command: string, input: string, { cwd, env, timeoutMs, signal }: Setting): Promise<Ended> {
   return new Promise(resolve => {
     const said = { stdout: '', stderr: '' }
     let failure: string | undefined
     let child: ChildProcessByStdio<Writable, Readable, Readable>
     try {
-      child = spawn(SHELL, ['-c', command], { cwd, env: environment(project), detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+      child = spawn(SHELL, ['-c', command], { cwd, env: { ...environment(), ...env }, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
     } catch (error) {                                                // a NUL in the command, or one that is too long
       resolve({ ...said, code: undefined, failure: `it could not be run: ${messageOf(error)}` })
       return
@@ -40,7 +40,7 @@ export function runCommand(command: string, input: object, { cwd, project, timeo
     if (signal.aborted) letGo()
     for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (piece: string) => { if (said[name].length < MOST_CHARACTERS) said[name] += piece })
     child.stdin.on('error', () => {})                                // it may not want to read
-    child.stdin.end(JSON.stringify(input))
+    child.stdin.end(input)
     child.on('error', error => { failure ??= `it could not be run: ${error.message}`; settle(null) })
     child.on('exit', () => { lingering = setTimeout(() => { child.stdout.destroy(); child.stderr.destroy() }, PIPE_MS) })
     child.on('close', settle)
@@ -53,7 +53,7 @@ function killAll(child: ChildProcess): void {
   try { process.kill(-child.pid, 'SIGKILL') } catch { child.kill('SIGKILL') }       // the group is gone already
 }
 
-function environment(project: string): NodeJS.ProcessEnv {
+function environment(): NodeJS.ProcessEnv {
   const { DEEPSEEK_API_KEY: _deepseek, OPENAI_API_KEY: _openai, ...rest } = process.env
-  return { ...rest, CLAUDE_PROJECT_DIR: project }
+  return rest
 }

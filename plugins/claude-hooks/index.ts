@@ -9,8 +9,8 @@ import { isAbsolute, join, resolve, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { accept, ask, block, duration, messageOf, proceed, reject, z, type Base, type Context, type Mode, type SessionView, type ToolCall } from 'harnessx'
 import { runCommand } from './command.js'
-import { outcomeOf, together, type Outcome } from './outcome.js'
-import { readSettings, type EventName, type Hook } from './settings.js'
+import { NONE, outcomeOf, together, type Outcome } from './outcome.js'
+import { readSettings, type EventName, type Hook, type Settings } from './settings.js'
 import { ourInput, theirInput, theirName, theirResponse } from './tools.js'
 import { Transcripts } from './transcript.js'
 
@@ -25,18 +25,26 @@ export const Config = z.strictObject({
 })
 type Config = z.infer<typeof Config>
 
-interface Project { readonly folder: string; readonly real: string; readonly hooks: readonly Hook[] }
+interface Project extends Pick<Settings, 'hooks' | 'env'> { readonly folder: string; readonly real: string }
 interface Judged { readonly args: Readonly<Record<string, unknown>>; readonly outcome: Outcome }
 
 const SLACK_MS = 2000
+const LONGEST_NAME = 200
+/** What a subagent is of: scripts choose by it. */
+const AGENT = 'general-purpose'
+/** What they announce ends anyway. */
+const ENDS: readonly EventName[] = ['Stop', 'SubagentStop', 'SessionEnd']
 const MODES: Readonly<Record<Mode, string>> = { default: 'default', 'accept-edits': 'acceptEdits', plan: 'plan', yes: 'bypassPermissions' }
 
 export async function apply(ctx: Context, config: Config) {
   const projects = await readProjects(ctx, config)
   const options = { timeout: Math.max(config.timeout, ...projects.flatMap(({ hooks }) => hooks.map(({ timeoutMs = 0 }) => timeoutMs))) + SLACK_MS }
   const transcripts = new Transcripts(() => ctx.dataDir)
-  /** Words of a SessionStart for the first prompt, by session. */
-  const opening = new Map<string, readonly string[]>()
+  /** Words for the next step, by session: of a SessionStart, and of commands that nobody waits for. */
+  const waiting = new Map<string, readonly string[]>()
+  const say = ({ id }: SessionView, words: readonly string[]) => { if (words.length > 0) waiting.set(id, [...waiting.get(id) ?? [], ...words]) }
+  /** Commands that go on while the turn does, by session. */
+  const beside = new Map<string, Set<Promise<void>>>()
   /** Calls whose hooks have run and that are not over, by session and id. */
   const judged = new Map<string, Judged>()
   const keyOf = (session: SessionView, { id }: { readonly id: string }) => `${session.id} ${id}`
@@ -46,18 +54,31 @@ export async function apply(ctx: Context, config: Config) {
     const project = projectOf(projects, session.cwd)
     const hooks = project?.hooks.filter(hook => hook.event === event && hook.matches(subject)) ?? []
     if (!project || hooks.length === 0) return undefined
-    const input = { session_id: session.id, transcript_path: await transcriptOf(session), cwd: session.cwd, permission_mode: MODES[session.mode ?? 'default'], hook_event_name: event, ...more }
-    const commands = new Map(hooks.map(hook => [hook.command, hook.timeoutMs ?? config.timeout]))
-    const stopping = AbortSignal.any([signal, ctx.signal])
-    const outcomes = await Promise.all([...commands].map(async ([command, timeoutMs]) => {
-      const outcome = outcomeOf(event, await runCommand(command, input, { cwd: session.cwd, project: project.folder, timeoutMs, signal: stopping }))
-      for (const problem of stopping.aborted ? [] : outcome.problems) ctx.logger.warn(`${event} hook "${command}" failed, which stops nothing: ${problem}`)
+    const path = await transcriptOf(session)
+    const input = JSON.stringify({
+      session_id: session.id, transcript_path: path, cwd: session.cwd, permission_mode: MODES[session.mode ?? 'default'], hook_event_name: event,
+      ...(session.depth > 0 && { agent_id: session.id, agent_type: AGENT, ...(event === 'SubagentStop' && { agent_transcript_path: path }) }), ...more,
+    })
+    const run = async ({ command, timeoutMs = config.timeout }: Hook, stopping: AbortSignal): Promise<Outcome> => {
+      const outcome = outcomeOf(event, await runCommand(command, input, { cwd: session.cwd, env: { ...project.env, CLAUDE_PROJECT_DIR: project.folder }, timeoutMs, signal: stopping }))
+      for (const problem of stopping.aborted ? [] : outcome.problems) ctx.logger.warn(`${event} hook "${command.slice(0, LONGEST_NAME)}" failed, which stops nothing: ${problem}`)
+      for (const words of outcome.told) print(words)
       return outcome
+    }
+    const stopping = AbortSignal.any([signal, ctx.signal])
+    const outcomes = await Promise.all([...new Map(hooks.map(hook => [hook.command, hook])).values()].map(hook => {
+      if (!hook.beside) return run(hook, stopping)
+      goOn(session, run(hook, ctx.signal).then(({ context }) => { say(session, context) }))
+      return NONE
     }))
     const outcome = together(outcomes)
-    for (const words of outcome.told) print(words)
-    if (outcome.halt !== undefined) ctx.agents.abort(session.id, outcome.halt)
+    if (outcome.halt !== undefined && !ENDS.includes(event)) ctx.agents.abort(session.id, outcome.halt)
     return outcome
+  }
+  function goOn({ id }: SessionView, done: Promise<void>): void {
+    const all = beside.get(id) ?? new Set()
+    beside.set(id, all.add(done))
+    void done.finally(() => { all.delete(done) })                      // never rejects: a command that fails is an outcome
   }
   /** A script may do without: what can't be written costs a line in the log. */
   const transcriptOf = (session: SessionView): Promise<string> => transcripts.of(session).catch((error: unknown) => {
@@ -72,9 +93,9 @@ export async function apply(ctx: Context, config: Config) {
     const args = await next()
     const outcome = await preToolUse(payload, { ...call, arguments: args })
     if (!outcome) return
-    const changed = outcome.input && ourInput(call.name, outcome.input, args, session.cwd)
-    judged.set(keyOf(session, call), { args: changed ?? args, outcome })
-    return changed
+    const changed = outcome.block === undefined && outcome.input && ourInput(call.name, outcome.input, args, session.cwd)
+    judged.set(keyOf(session, call), { args: changed || args, outcome })
+    return changed || undefined
   }, options)
   ctx.on('agent/pre-tool-use', async payload => {
     const { session, call } = payload
@@ -82,7 +103,7 @@ export async function apply(ctx: Context, config: Config) {
     if (!before || !isDeepStrictEqual(before.args, call.arguments)) {               // somebody has changed them since, or the hooks' own change didn't fit
       const outcome = await preToolUse(payload, call)
       if (!outcome) return
-      const wants = outcome.input && ourInput(call.name, outcome.input, call.arguments, session.cwd)
+      const wants = outcome.block === undefined && outcome.input && ourInput(call.name, outcome.input, call.arguments, session.cwd)
       if (wants && !isDeepStrictEqual(wants, call.arguments)) return block(`a PreToolUse hook wants arguments that can not be had: ${JSON.stringify(wants).slice(0, 300)}`)
       judged.set(keyOf(session, call), before = { args: call.arguments, outcome })
     }
@@ -105,34 +126,45 @@ export async function apply(ctx: Context, config: Config) {
     const { session, prompt } = payload
     const outcome = session.depth === 0 ? await fire('UserPromptSubmit', '', payload, { prompt }) : undefined
     if (outcome?.block !== undefined) return reject(outcome.block)
-    const words = [...opening.get(session.id) ?? [], ...outcome?.context ?? []]
     const decision = await next()
-    if (decision.kind === 'reject' || words.length === 0) return
-    opening.delete(session.id)
-    return accept([...decision.messages, ...words])
+    return decision.kind === 'reject' || !outcome || outcome.context.length === 0 ? undefined : accept([...decision.messages, ...outcome.context])
   }, options)
   ctx.on('agent/stop', async payload => {
-    const outcome = await fire(payload.session.depth > 0 ? 'SubagentStop' : 'Stop', '', payload, { stop_hook_active: payload.stopHookActive, last_assistant_message: payload.reply })
-    return outcome?.block === undefined ? undefined : proceed(outcome.block)
+    const outcome = await fire(payload.session.depth > 0 ? 'SubagentStop' : 'Stop', payload.session.depth > 0 ? AGENT : '', payload, { stop_hook_active: payload.stopHookActive, last_assistant_message: payload.reply })
+    if (outcome?.halt !== undefined) print(outcome.halt)               // it ends anyway, whatever another of them wants
+    return outcome?.block === undefined || outcome.halt !== undefined ? undefined : proceed(outcome.block)
   }, options)
   ctx.on('agent/pre-step', async (payload, next) => {
+    const { session } = payload
     const decision = await next()
-    if (decision.kind === 'enter' && decision.compact) {
+    if (decision.kind === 'reject') return
+    if (decision.compact) {
       const outcome = await fire('PreCompact', 'auto', payload, { trigger: 'auto', custom_instructions: '' })
       if (outcome?.block !== undefined) ctx.logger.warn(`a PreCompact hook objects, which can not stop it: ${outcome.block}`)
     }
+    const words = waiting.get(session.id)
+    if (!words) return
+    waiting.delete(session.id)
+    return { ...decision, messages: [...decision.messages, ...words] }
   }, { ...options, onError: 'pass' })
 
   ctx.on('agent/session-start', async payload => {
+    const { session } = payload, source = payload.source === 'new' ? 'startup' : 'resume'
+    const outcome = session.depth > 0 ? await fire('SubagentStart', AGENT, payload, {}) : await fire('SessionStart', source, payload, { source })
+    say(session, outcome?.context ?? [])
+  }, options)
+  ctx.on('agent/compacted', async payload => {
     if (payload.session.depth > 0) return
-    const source = payload.source === 'new' ? 'startup' : 'resume'
-    const outcome = await fire('SessionStart', source, payload, { source })
-    if (outcome && outcome.context.length > 0) opening.set(payload.session.id, outcome.context)
+    const outcome = await fire('SessionStart', 'compact', payload, { source: 'compact' })
+    say(payload.session, outcome?.context ?? [])
   }, options)
   ctx.on('agent/session-end', async payload => {
-    opening.delete(payload.session.id)
-    if (payload.session.depth === 0) await fire('SessionEnd', 'other', payload, { reason: 'other' })
-    await transcripts.forget(payload.session.id)
+    const { id, depth } = payload.session
+    if (depth === 0) await fire('SessionEnd', 'other', payload, { reason: 'other' })
+    await Promise.all(beside.get(id) ?? [])                            // each ends within its time
+    beside.delete(id)
+    waiting.delete(id)
+    await transcripts.forget(id)
   }, options)
   ctx.on('agent/ask', payload => {
     void fire('Notification', 'permission_prompt', payload, { message: `hx needs your permission to use ${theirName(payload.call.name)}`, title: 'Permission needed', notification_type: 'permission_prompt' })      // the question doesn't wait for it
@@ -141,14 +173,14 @@ export async function apply(ctx: Context, config: Config) {
 
 /** Reads the files, and says what of them will not be. */
 async function readProjects(ctx: Context, { folders, user }: Config): Promise<readonly Project[]> {
-  const own = user ? await readSettings(homedir()) : { files: [], hooks: [], problems: [] }
+  const own = user ? await readSettings(homedir()) : { hooks: [], env: {}, problems: [] }
   const here = ctx.get('host')?.configDir
   const projects = await Promise.all((folders ?? (here === undefined ? [] : [here])).map(async written => {
     const folder = resolve(written.replace(/^~(?=\/|$)/, homedir()))
-    const { files, hooks, problems } = await readSettings(folder)
+    const { files, hooks, env, problems } = await readSettings(folder)
     if (files.length === 0) ctx.logger.warn(`"${join(folder, '.claude')}" holds no settings.json; add one and reload, or take the folder out of the config`)
     for (const problem of problems) ctx.logger.warn(problem)
-    return { folder, real: await realpath(folder).catch(() => folder), hooks: [...own.hooks, ...hooks] }
+    return { folder, real: await realpath(folder).catch(() => folder), hooks: [...own.hooks, ...hooks], env: { ...own.env, ...env } }
   }))
   for (const problem of own.problems) ctx.logger.warn(problem)
   return projects.sort((a, b) => b.folder.length - a.folder.length)

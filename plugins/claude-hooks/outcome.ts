@@ -28,13 +28,15 @@ const Said = z.object({
 
 /** Events whose plain words the model reads. */
 const SPEAKING: readonly EventName[] = ['UserPromptSubmit', 'SessionStart']
-const NONE: Outcome = { context: [], told: [], problems: [] }
+/** Events that nothing can be refused in: what a command objects is for the user. */
+const OBJECTING: readonly EventName[] = ['SessionStart', 'SessionEnd', 'SubagentStart', 'Notification']
+export const NONE: Outcome = { context: [], told: [], problems: [] }
 const NO_REASON = 'its hook gave no reason'
 
 export function outcomeOf(event: EventName, { code, stdout, stderr, failure }: Ended): Outcome {
-  if (code === 2) return { ...NONE, block: stderr.trim() || NO_REASON }
-  if (code !== 0) return { ...NONE, problems: [failure ?? `it ended with ${code}${stderr.trim() && `: ${stderr.trim().split('\n')[0]!.slice(0, 300)}`}`] }
   const words = stdout.trim()
+  if (code === 2) return OBJECTING.includes(event) ? { ...NONE, told: [stderr.trim()].filter(Boolean) } : { ...NONE, block: stderr.trim() || NO_REASON }
+  if (code !== 0) return { ...NONE, problems: [failure ?? `it ended with ${code}${stderr.trim() && `: ${stderr.trim().split('\n')[0]!.slice(0, 300)}`}`] }
   const json = words.startsWith('{') ? parsed(words) : undefined
   if (!json) return { ...NONE, context: words !== '' && SPEAKING.includes(event) ? [words] : [] }
   const { permissionDecision: permission, permissionDecisionReason: why = json.reason || NO_REASON, additionalContext, updatedInput } = json.hookSpecificOutput ?? {}

@@ -7,13 +7,14 @@ import * as claudeHooks from '../../plugins/claude-hooks/index.js'
 import { outcomeOf } from '../../plugins/claude-hooks/outcome.js'
 import { parseSettings } from '../../plugins/claude-hooks/settings.js'
 import { ourInput, theirInput } from '../../plugins/claude-hooks/tools.js'
+import * as subagent from '../../plugins/subagent.js'
 import * as toolFs from '../../plugins/tool-fs/index.js'
 import { textOf } from '../../core/agent/vocabulary.js'
 import { folder } from '../support/folder.js'
 import { pluginHost, type Row } from '../support/plugin-host.js'
 import { until } from '../support/agent.js'
 
-type Hooks = Record<string, { matcher?: string; command: string; timeout?: number }[]>
+type Hooks = Record<string, { matcher?: string; command: string; timeout?: number; async?: boolean }[]>
 const settings = (events: Hooks) => JSON.stringify({ hooks: Object.fromEntries(Object.entries(events).map(([event, hooks]) => [event, hooks.map(({ matcher, ...hook }) => ({ matcher, hooks: [{ type: 'command', ...hook }] }))])) })
 
 /** A host in whose workspace these hooks stand; `$OUT` in a command is a folder for what it leaves. */
@@ -77,6 +78,10 @@ describe('claude-hooks: PreToolUse', () => {
     const { call, project } = await started({ PreToolUse: [{ command: decide({ updatedInput: { file_path: 7 } }) }] })
     expect((await call('write_file', { path: 'a.txt', content: 'x' })).read).toContain('a PreToolUse hook wants arguments that can not be had: {"path":7}')
     expect(existsSync(project.at('a.txt'))).toBe(false)
+  })
+  it('that refuses a call changes none of its arguments, whatever it wants in their place', async () => {
+    const { call } = await started({ PreToolUse: [{ command: decide({ permissionDecision: 'deny', permissionDecisionReason: 'no. Write it elsewhere.', updatedInput: { file_path: 'b.txt', content: 'x' } }) }] })
+    expect((await call('write_file', { path: 'a.txt', content: 'x' })).read).toBe('blocked by plugin "claude-hooks": no. Write it elsewhere. The same call will be refused again; do not work around it.')
   })
   it('judges again when another plugin changes the arguments after it', async () => {
     const changer: Row = { id: 'changer', module: { name: 'changer', apply: (ctx: any) => ctx.on('agent/tool-arguments', async (_: unknown, next: () => Promise<object>) => ({ ...await next(), path: 'secret.txt' }), { tools: ['write_file'], prepend: true }) } }
@@ -161,6 +166,45 @@ describe('claude-hooks: the other events', () => {
     await run([], { session })
     expect(heard()).toEqual(['go', 'welcome', 'go'])
   })
+  it('Stop: continue: false ends the turn as it is, whatever another wants', async () => {
+    const { run } = await started({ Stop: [{ command: 'echo more >&2; exit 2' }, { command: say({ continue: false, stopReason: 'that will do' }) }] })
+    const { result, printed } = await run(['first', 'second'])
+    expect([result.reason, result.text]).toEqual(['completed', 'first'])
+    expect(printed).toContain('[claude-hooks] that will do')
+  })
+  it('SessionStart, after a compaction, tells the model what it must not forget', async () => {
+    const compacts: Row = { id: 'compacts', module: { name: 'compacts', apply: (ctx: any) => { ctx.on('agent/pre-step', ({ step, messages }: any) => step === 1 ? { kind: 'enter', messages, compact: { through: 2, messages: ['short'] } } : undefined) } } }
+    const { run, heard } = await started({ SessionStart: [{ matcher: 'compact', command: 'echo "branch: main"' }] }, { rows: [compacts] })
+    await run([[{ name: 'glob', arguments: { pattern: '*' } }], [{ name: 'glob', arguments: { pattern: '*' } }], 'done'])
+    expect(heard()).toContain('branch: main')
+  })
+  it('SessionStart: exit code 2 refuses nothing, and what it says is for the user; so in the others that only tell', async () => {
+    const { run } = await started({ SessionStart: [{ command: 'echo "mind the step" >&2; exit 2' }] })
+    const { result, printed } = await run([])
+    expect([result.reason, printed]).toEqual(['completed', ['[claude-hooks] mind the step']])
+    for (const event of ['SessionEnd', 'SubagentStart', 'Notification'] as const) expect(outcomeOf(event, { code: 2, stdout: '', stderr: 'mind\n' })).toEqual({ context: [], told: ['mind'], problems: [] })
+  })
+  it('of a subagent say which it is, and SubagentStart speaks to it alone', async () => {
+    const { run, host, left } = await started({ SubagentStart: [{ matcher: 'general-purpose', command: 'cat > $OUT/start; echo \'{"hookSpecificOutput":{"additionalContext":"you are a helper"}}\'' }], SubagentStop: [{ matcher: 'general-purpose', command: 'cat > $OUT/stop' }] }, { rows: [{ module: subagent }] })
+    const { result: { session } } = await run([[{ name: 'task', arguments: { title: 'look', prompt: 'look around' } }], 'all is well', 'done'])
+    const said = host.requests.map(({ messages }) => messages.some(message => textOf(message) === 'you are a helper'))
+    expect(said).toEqual([false, true, false])
+    expect(left('start')).toMatchObject({ hook_event_name: 'SubagentStart', agent_type: 'general-purpose' })
+    expect(left('start').agent_id).not.toBe(session)
+    expect(left('stop')).toMatchObject({ agent_id: left('start').agent_id, last_assistant_message: 'all is well', agent_transcript_path: expect.stringMatching(/\.jsonl$/) })
+  })
+  it('that nobody waits for (async) hold nothing up, speak at the next step, and are over before the session is', async () => {
+    let agents: AgentsService | undefined
+    const keeper: Row = { id: 'keeper', module: { name: 'keeper', apply: (ctx: any) => { agents = ctx.agents } } }
+    const { run, heard, out } = await started({ UserPromptSubmit: [{ command: `until test -e $OUT/go; do sleep 0.02; done; ${say({ hookSpecificOutput: { additionalContext: 'it is ready' } })}`, async: true }], Stop: [{ command: 'sleep 0.3; touch $OUT/end', async: true }] }, { rows: [keeper] })
+    const { result: { session, reason } } = await run([])              // it waits for "go", and the turn doesn't
+    expect([reason, heard()]).toEqual(['completed', ['go']])
+    out.write('go', '')
+    for (let turns = 0; turns < 50 && !heard().includes('it is ready'); turns++) await run([], { session })
+    expect(heard()).toContain('it is ready')
+    await agents!.archive(session)
+    expect(existsSync(out.at('end'))).toBe(true)
+  })
   it('SessionEnd, PreCompact and Notification are told', async () => {
     let agents: AgentsService | undefined
     const asker: Row = { id: 'asker', module: { name: 'asker', apply: (ctx: any) => {
@@ -197,16 +241,23 @@ describe('claude-hooks: settings', () => {
     const { hooks, problems } = parseSettings(JSON.stringify({ model: 'x', hooks: {
       WorktreeCreate: [], PreToolUse: [{ matcher: '(', hooks: [] }, { hooks: [{ type: 'prompt', prompt: 'x' }, { type: 'command', command: 'a', if: 'Bash(git *)', timeout: 5 }] }, 'x'],
     } }))
-    expect(hooks).toMatchObject([{ event: 'PreToolUse', command: 'a', timeoutMs: 5000 }])
+    expect(hooks).toMatchObject([{ event: 'PreToolUse', command: 'a', timeoutMs: 5000, beside: false }])
     expect(problems).toEqual([
       '"WorktreeCreate" is not supported, so its hooks do not run',
       'PreToolUse[0]: the matcher "(" is no regular expression, so it does not run',
       'PreToolUse[1]: a hook of type "prompt" is not supported and does not run',
-      'PreToolUse[1]: "if" is not supported; the command runs each time and is waited for',
+      'PreToolUse[1]: "if" is not supported; the command runs without',
       'PreToolUse[2] must be {matcher, hooks: [{type, command}]} and does not run',
     ])
     expect(parseSettings('{"disableAllHooks":true,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"}]}]}}').hooks).toEqual([])
-    expect(parseSettings('{}')).toEqual({ hooks: [], problems: [] })
+    expect(parseSettings('{}')).toEqual({ hooks: [], env: {}, problems: [] })
+  })
+  it('have no matcher for UserPromptSubmit and Stop, give commands their env, and no command more than an hour', async () => {
+    const { run, left } = await started({ UserPromptSubmit: [{ matcher: 'Bash', command: 'printf \'"%s"\' "$TEAM" > $OUT/team', timeout: 600_000 }] })
+    await run([])
+    expect(left('team')).toBe('')
+    const { hooks, env } = parseSettings(JSON.stringify({ env: { TEAM: 'blue' }, hooks: { Stop: [{ matcher: 'x', hooks: [{ type: 'command', command: 'a', timeout: 600_000 }] }] } }))
+    expect([env, hooks[0]!.matches(''), hooks[0]!.timeoutMs]).toEqual([{ TEAM: 'blue' }, true, 3_600_000])
   })
   it.each([['Bash', ['Bash']], ['Edit|Write', ['Edit', 'Write']], ['', ['Bash', 'Edit', 'Write', 'mcp__x__y']], ['*', ['Bash', 'Edit', 'Write', 'mcp__x__y']], ['mcp__.*', ['mcp__x__y']], ['^(Edit|Wri)', ['Edit', 'Write']]])('match %j', (matcher, wanted) => {
     const [hook] = parseSettings(JSON.stringify({ hooks: { PreToolUse: [{ matcher, hooks: [{ type: 'command', command: 'a' }] }] } })).hooks
