@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '../..')
 /** Those that the shipped config leaves out, with the least config each. */
 const OPTIONAL: Readonly<Record<string, (path: string) => object>> = {
   timeout: () => ({}), fallback: () => ({ models: ['scripted/two'] }), 'prune-tool-results': () => ({}), compaction: () => ({}), 'agent-instructions': () => ({}),
-  notify: () => ({ command: ['true'] }), todo: () => ({}), subagent: () => ({}), skills: () => ({}), 'claude-hooks': path => ({ folders: [path] }), mcp: () => ({ servers: {} }),
+  notify: () => ({ command: ['true'] }), todo: () => ({}), subagent: () => ({}), skills: () => ({}), 'claude-hooks': path => ({ folders: [path] }), 'claude-commands': path => ({ folders: [path] }), mcp: () => ({ servers: {} }),
 }
 const names = Object.keys(OPTIONAL)
 const load = (name: string): Promise<PluginModule> => import(join(root, [`plugins/${name}.ts`, `plugins/${name}/index.ts`].find(file => existsSync(join(root, file)))!))
@@ -39,7 +39,7 @@ describe('the plugins that the shipped config leaves out', () => {
   })
   it('are each loaded anew, switched off and on again by their rows while a turn runs, which goes on; nothing is left', async () => {
     const here = folder({ '.claude/settings.json': JSON.stringify({ hooks: {} }) })
-    const changed = names.filter(name => name !== 'timeout')          // stands around the very call that edits, which fails when it is taken away
+    const changed = names.filter(name => name !== 'timeout')          // which stands around the very call that edits: below
     const rows = changed.map(name => ({ name, config: OPTIONAL[name]!(here.path) }))
     const edited: string[] = []
     const edit = echoTool(async () => {
@@ -55,6 +55,23 @@ describe('the plugins that the shipped config leaves out', () => {
     expect([result.reason, results, edited]).toEqual(['completed', ['edited'], changed])
     expect(host.hooks().map(({ hook, handlers }) => [hook, handlers.map(({ plugin }) => plugin)])).toEqual(before)      // each is back at its place
     await host.close()                                       // throws with what was left
+  })
+  it('timeout, loaded anew and changed inside a call that it stands around, serves that call to its end; switched off there, the call is given up and the turn goes on', async () => {
+    const row = (tool: string) => ({ name: 'timeout', config: { tool } })
+    const done: string[] = []
+    const edit = echoTool(async ({ what }) => {
+      if (what === 'reload') await host.reload('timeout')
+      else await host.configure(what === 'off' ? [edit] : [row(what as string), edit])
+      done.push(what as string)
+      return 'edited'
+    }, { name: 'edit' })
+    const call = (what: string) => ({ calls: [{ name: 'edit', arguments: { what } }] })
+    const host = await createTestHost({ plugins: [row('1m'), edit], replies: [call('reload'), call('2m'), call('off'), call('3m'), 'done'] })
+    const { result, results } = await host.run('go')
+    expect(results).toEqual(['edited', 'edited', 'plugin "timeout" failed in "agent/tool-use": its plugin was unloaded', 'edited'])
+    expect([result.reason, done]).toEqual(['completed', ['reload', '2m', 'off', '3m']])
+    expect(host.hooks().flatMap(({ hook, handlers }) => handlers.some(({ plugin }) => plugin === 'timeout') ? [hook] : []).sort()).toEqual(['agent/request', 'agent/tool-use'])
+    await host.close()
   })
   it('make room cheaply first: where results were pruned in a step, no summary is asked for in it', async () => {
     const host = await pluginHost([{ module: await load('compaction'), config: { above: 1000, keep: 0 } }, { module: await load('prune-tool-results'), config: { keep: 0, atLeast: 500 } }, echoTool(() => 'x'.repeat(8000))])
