@@ -1,23 +1,24 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import type { Command } from 'commander'
 import { transformSync } from 'oxc-transform'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import * as api from 'harnessx'
 import { createTestHost } from 'harnessx/testing'
+import { program } from '../core/cli/command-line.js'
+import { declareDaemon } from '../core/cli/commands/daemon.js'
+import { declareLook } from '../core/cli/commands/look.js'
+import { declareWork } from '../core/cli/commands/work.js'
 import { parseConfig } from '../core/loader/config.js'
 import { validateConfig } from '../core/loader/plugin-config.js'
+import { blocks, DOCS, readDocument, ROOT, type Block } from './support/documents.js'
 import { folder, type Folder } from './support/folder.js'
 import { CLI, place } from './support/hx.js'
 import { linesOf, picture } from './support/terminal-picture.js'
 import { hookReference } from './support/hook-reference.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const DOCS = ['README.md', 'core/README.md', 'plugins/README.md']
-interface Block { readonly doc: string; readonly line: number; readonly language: string; readonly text: string }
-const read = (file: string) => readFileSync(join(root, file), 'utf8')
-const blocks = DOCS.flatMap(doc => [...read(doc).matchAll(/^```(\w*)\n([^]*?)^```$/gm)].map((match): Block => ({ doc, line: read(doc).slice(0, match.index).split('\n').length, language: match[1]!, text: match[2]! })))
+const root = ROOT, read = readDocument
 const of = (language: string) => blocks.filter(block => block.language === language)
 
 /** A block as a module: as its first line names it, or by its place. Lines alone, such as the examples of hooks, stand in an `apply`. */
@@ -43,7 +44,7 @@ const ran = (args: readonly string[], cwd: string) => new Promise<string>(resolv
 
 describe('every block of code in the documents', () => {
   it('is in a language that is tested here', () => {
-    expect(blocks.filter(({ language }) => !['', 'sh', 'ts', 'yaml', 'json'].includes(language))).toEqual([])
+    expect(blocks.filter(({ language }) => !['', 'sh', 'console', 'ts', 'yaml', 'json'].includes(language))).toEqual([])
     expect([of('ts').length, of('yaml').length, of('sh').length].every(count => count > 0)).toBe(true)
   })
   it('compiles, in TypeScript, against the package as a user has it', async () => {
@@ -87,20 +88,26 @@ describe('every block of code in the documents', () => {
       try { lines() } catch { expect(whole, `${doc}:${line}`).not.toThrow() }
     }
   })
-  it('names commands, scripts and options that are there, in shell', async () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
-    const { hx } = place({})
-    const commands = of('sh').flatMap(({ doc, text }) => text.split('\n').flatMap(line => line.replace(/(?:^|\s)#.*$/, '').split(/&&|\|\||;|\|/)).map(command => ({ doc, words: command.trim().split(/\s+/) }))).filter(({ words }) => words[0] !== '')
-    const helps = new Map<string, Promise<string>>()
-    const help = (command: string) => helps.get(command) ?? helps.set(command, hx([command, '--help']).then(({ code, stdout }) => code === 0 ? stdout : '')).get(command)!
-    for (const { doc, words } of commands) {
-      const [first, ...rest] = words[0] === 'npx' ? words.slice(1) : words, line = `${doc}: ${words.join(' ')}`
-      if (first === 'npm' && ['run', 'test', 't'].includes(rest[0]!)) expect(Object.keys(scripts), line).toContain(rest[0] === 'run' ? rest[1]! : 'test')
-      if (first !== 'hx' && first !== 'harnessx') continue
-      const about = await help(rest.find(word => !word.startsWith('-')) ?? '')
-      expect(about, line).not.toBe('')
-      for (const option of rest.flatMap(word => /^--[a-z-]+/.exec(word)?.[0] ?? [])) expect(`${about}${await help('')}`, line).toContain(option)
+})
+
+describe('what the documents name beside their blocks', () => {
+  it('is a command that is there, with options that it takes', () => {
+    for (const declare of [declareWork, declareDaemon, declareLook]) declare()
+    const named = DOCS.flatMap(doc => [...read(doc).matchAll(/`hx ([^`]+)`/g)].map(match => ({ doc, words: match[1]!.replaceAll('\\|', '|').split(' ') })))
+    expect(named.length).toBeGreaterThan(60)
+    for (const { doc, words } of named) {
+      let command: Command = program
+      for (const word of words) {
+        const next = command.commands.find(one => one.name() === word)
+        if (next) command = next
+        if (word.startsWith('--') && word !== '--help') expect([doc, words.join(' '), [...command.options, ...program.options].map(({ long }) => long)]).toEqual([doc, words.join(' '), expect.arrayContaining([word])])
+      }
+      if (/^[a-z]/.test(words[0]!)) expect([doc, words.join(' '), command === program]).toEqual([doc, words.join(' '), false])
     }
+  })
+  it('is a script of package.json', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    for (const doc of DOCS) for (const [, name] of read(doc).matchAll(/npm run ([\w-]+)/g)) expect([doc, Object.keys(scripts)]).toEqual([doc, expect.arrayContaining([name])])
   })
 })
 

@@ -10,9 +10,7 @@ import * as toolBash from '../../plugins/tool-bash/index.js'
 import { folder } from '../support/folder.js'
 import { pluginHost } from '../support/plugin-host.js'
 import { until } from '../support/hx.js'
-
-/** Whether bubblewrap works on this machine; without it only the tests of its absence can run. */
-const works = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-pid', '--unshare-net', '--proc', '/proc', '--dev', '/dev', 'true']).status === 0
+import { hasSandbox } from '../support/sandbox.js'
 
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 const hosted = (config: object = {}, options: Parameters<typeof pluginHost>[1] = {}) => pluginHost([{ module: sandbox, config }, { module: toolBash }], options)
@@ -45,7 +43,7 @@ describe('sandbox, where there is none', () => {
   })
 })
 
-describe.runIf(works)('sandbox', () => {
+describe.runIf(hasSandbox)('sandbox', () => {
   it('lets a command work in the workspace as ever', async () => {
     const host = await hosted({}, { files: { 'a.txt': 'x\n' } })
     const { read } = await host.call('bash', { command: 'cat a.txt; mkdir -p deep/er; echo y > deep/er/b.txt; pwd; echo err >&2; exit 3' })

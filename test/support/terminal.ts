@@ -15,9 +15,12 @@ export interface Terminal {
   readonly code: Promise<number | null>
 }
 
-export function terminal({ folder, env }: Pick<Place, 'folder' | 'env'>, args: readonly string[], more: Record<string, string> = {}): Terminal {
-  const quoted = [process.execPath, CLI, ...args].map(arg => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ')
-  const child = spawn('script', ['--quiet', '--return', '--flush', '--command', quoted, '/dev/null'], { cwd: folder, env: { ...env, NO_COLOR: '1', TERM: 'xterm', SHELL: '/bin/sh', ...more }, stdio: ['pipe', 'pipe', 'inherit'] })
+export const terminal = (here: Pick<Place, 'folder' | 'env'>, args: readonly string[], more: Record<string, string> = {}): Terminal =>
+  shellTerminal(here, [process.execPath, CLI, ...args].map(arg => `'${arg.replaceAll("'", `'\\''`)}'`).join(' '), more)
+
+/** A line of shell at a terminal. */
+export function shellTerminal({ folder, env }: Pick<Place, 'folder' | 'env'>, command: string, more: Record<string, string> = {}): Terminal {
+  const child = spawn('script', ['--quiet', '--return', '--flush', '--command', command, '/dev/null'], { cwd: folder, env: { ...env, NO_COLOR: '1', TERM: 'xterm', SHELL: '/bin/sh', ...more }, stdio: ['pipe', 'pipe', 'inherit'] })
   let said = '', seen = 0
   child.stdout.setEncoding('utf8').on('data', text => { said += text })
   child.stdin.on('error', () => {})                          // it may end before it has read all
