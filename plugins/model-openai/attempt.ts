@@ -7,6 +7,7 @@ import { Assembly } from './assembly.js'
 import type { Endpoint } from './endpoint.js'
 import { networkError, refusalOfText, shown, statusError, streamError, type Refusal } from './failures.js'
 import { Guard } from './guard.js'
+import type { Answer } from './http.js'
 import type { Body } from './wire.js'
 
 /** Characters that one reply may hold. */
@@ -23,7 +24,7 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
     const refusal = refusalOfText(text)
     refused(refusal)
     return statusError(who, status, headers, refusal, { ...to.hints, secrets: to.secrets })
-  })
+  }, async (url, order) => (await import('./http.js')).send(url, order))
   let overdue = false
   const timer = setTimeout(() => { overdue = true; stop.abort() }, to.limits.totalMs)
   signal.addEventListener('abort', abort, { once: true })
@@ -31,7 +32,7 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
   try {
     const client = await clientOf(to, guard)
     const response = await client.post(to.path, { body, stream: true, signal: stop.signal }).asResponse()
-    for await (const texts of guard.chunks(response)) for (const text of texts) {
+    for await (const texts of guard.chunks(response as unknown as Answer)) for (const text of texts) {
       const chunk: unknown = JSON.parse(text), wrong = errorIn(chunk)
       if (wrong !== undefined) throw streamError(who, wrong, assembly.text || undefined, to.secrets)
       for (const piece of assembly.take(chunk)) yield piece                                          // `yield*` would wrap each piece once more
@@ -74,7 +75,7 @@ async function clientOf(to: Endpoint, guard: Guard) {
     adminAPIKey: null, organization: null, project: null, webhookSecret: null,
     defaultHeaders: to.headers, defaultQuery: { ...to.query },
     maxRetries: 0, timeout: to.limits.headersMs,
-    fetch: guard.fetch as never,                                                                   // its type names the DOM's Request; it calls with (url, init)
+    fetch: guard.fetch as never,                                                                   // it calls with (url, init) and looks at the answer's status and headers
     logLevel: 'off', logger: { error: silent, warn: silent, info: silent, debug: silent },
   })
 }

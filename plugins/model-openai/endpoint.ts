@@ -79,7 +79,6 @@ export function endpointOf({ id, profile: name, config }: Spec, get: Lookup): En
       streamOptions: true,
       effortNone: false,
     },
-    // Node's own fetch gives up after 300 s without headers or data, so more can not be promised.
     limits: { headersMs: timer(config.headersTimeout ?? (profile.local ? 290_000 : 30_000)), idleMs: timer(config.idleTimeout ?? (profile.local ? 290_000 : 60_000)), totalMs: timer(config.timeout ?? 3_600_000) },
     secrets: [key, ...Object.values(headers), ...url.searchParams.values()].filter(secret => secret !== undefined && secret.length >= 6) as string[],
     hints: {

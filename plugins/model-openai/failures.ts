@@ -3,6 +3,7 @@
  * Invariant: no key, header value or URL beyond its origin gets into a message.
  */
 import { ModelError, messageOf, type ModelErrorKind } from 'harnessx'
+import type { Headers } from './headers.js'
 
 /** What a refused request says of its reason. */
 export interface Refusal { readonly message: string; readonly code: string; readonly param: string }

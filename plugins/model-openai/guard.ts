@@ -3,8 +3,13 @@
  * origin only), other content types are, a line and a body have limits, and a silent stream has a deadline. The SDK's own reader would buffer without limit,
  * wait for ever, print what it can not parse, and take three times as long for a token.
  */
+import type { Readable } from 'node:stream'
 import { ModelError } from 'harnessx'
+import type { Headers } from './headers.js'
+import type { Answer, Order } from './http.js'
 
+type Refused = (status: number, headers: Headers, body: string) => ModelError
+type Send = (url: string, order: Order) => Promise<Answer>
 export interface Limits { readonly headersMs: number; readonly idleMs: number; readonly totalMs: number }
 const LINE = 1_000_000, JSON_BODY = 8_000_000, ERROR_BODY = 64_000
 /** After `[DONE]` the end of the body is waited for so long, because only then the connection can serve the next request. */
@@ -20,36 +25,38 @@ export class Guard {
   /** How long the stream may be silent. */
   idleMs: number
   readonly #who: string
-  readonly #refused: (status: number, headers: Headers, body: string) => ModelError
+  readonly #refused: Refused
+  readonly #send: Send
 
-  constructor(who: string, idleMs: number, refused: (status: number, headers: Headers, body: string) => ModelError) {
+  constructor(who: string, idleMs: number, refused: Refused, send: Send) {
     this.#who = who
     this.idleMs = idleMs
     this.#refused = refused
+    this.#send = send
   }
 
-  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const response = await fetch(input, { ...init, redirect: 'manual' })
+  readonly fetch = async (url: string, order: Order): Promise<Answer> => {
+    const response = await this.#send(url, order)
     const body = response.body
     if (response.status >= 300 && response.status < 400) {
-      await body?.cancel()
+      body?.destroy()
       throw this.#fail('protocol', `answered ${response.status}, a redirect${toOrigin(response)}; redirects are refused, so that the key goes nowhere else: correct the base URL`, false)
     }
     if (!response.ok) throw this.failure = this.#refused(response.status, response.headers, body ? await this.#text(body, ERROR_BODY, true) : '')
     const type = typeOf(response)
     this.answered = true
     if (body && (type === '' || type === 'text/event-stream' || type.endsWith('json'))) return response
-    await body?.cancel()
+    body?.destroy()
     throw this.#fail('protocol', `answered with ${type || 'nothing'} in place of a stream; does the base URL end where the API begins (often in /v1)?`, false)
   }
   /** The texts of the chunks in an answer of `fetch`, those together that came together. */
-  chunks(response: Response): AsyncGenerator<readonly string[]> {
-    const body = response.body as ReadableStream<Uint8Array>
+  chunks(response: Answer): AsyncGenerator<readonly string[]> {
+    const body = response.body!                              // `fetch` lets none through without
     return typeOf(response).endsWith('json') ? this.#completion(body) : this.#events(body)
   }
 
   /** The data of a stream's events, in order. Comments, ids and event names say nothing here. */
-  async *#events(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[]> {
+  async *#events(body: Readable): AsyncGenerator<readonly string[]> {
     const decoder = new TextDecoder()
     /** `data` is of an event whose end has not come. */
     let rest = '', held = false, after = 0, data: string | undefined
@@ -82,14 +89,14 @@ export class Guard {
   }
 
   /** An endpoint that does not stream: its one JSON completion, as one chunk. */
-  async *#completion(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[]> {
+  async *#completion(body: Readable): AsyncGenerator<readonly string[]> {
     const text = await this.#text(body, JSON_BODY, false)
     try { JSON.parse(text) } catch { throw this.#fail('protocol', 'answered with JSON that does not parse', true) }   // reported; the parser's message would quote the text
     this.ended = true
     yield [text]
   }
 
-  async #text(body: ReadableStream<Uint8Array>, most: number, cut: boolean): Promise<string> {
+  async #text(body: Readable, most: number, cut: boolean): Promise<string> {
     const decoder = new TextDecoder()
     let text = ''
     for await (const bytes of this.#read(body)) {
@@ -102,16 +109,16 @@ export class Guard {
   }
 
   /** The body, with a limit on each wait. The socket is let go of on every path. */
-  async *#read(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const reader = body.getReader()
+  async *#read(body: Readable): AsyncGenerator<Uint8Array> {
+    const pieces = body[Symbol.asyncIterator]()
     try {
       for (;;) {
-        const read = await this.#within(reader.read())
+        const read = await this.#within(pieces.next())
         if (!read || read.done) return
-        yield read.value
+        yield read.value as Uint8Array
       }
     } finally {
-      await reader.cancel().catch(() => {})                                                        // it failed already: that is what the reader of this saw
+      body.destroy()                                                                               // of one that was read to its end the connection stays
     }
   }
   /** The result of one wait; nothing when the reply was complete already and only the end of the body did not come. */
@@ -131,7 +138,7 @@ export class Guard {
   }
 }
 
-const typeOf = ({ headers }: Response): string => headers.get('content-type')?.split(';')[0]!.trim().toLowerCase() ?? ''
+const typeOf = ({ headers }: Answer): string => headers.get('content-type')?.split(';')[0]!.trim().toLowerCase() ?? ''
 const isDone = (line: string): boolean => /^data: ?\[DONE\]/.test(line)
 function isWhole(line: string): boolean {
   if (!line.startsWith('data:')) return false
@@ -139,7 +146,7 @@ function isWhole(line: string): boolean {
 }
 
 /** Where a redirect leads, without what may be secret in it. */
-function toOrigin(response: Response): string {
+function toOrigin(response: Answer): string {
   const location = response.headers.get('location')
   if (!location) return ''
   try { return ` to ${new URL(location, response.url).origin}` } catch { return '' }               // not a URL: nothing worth saying

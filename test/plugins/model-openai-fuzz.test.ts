@@ -1,16 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ModelError, userMessage, type Context, type Model } from 'harnessx'
 import { apply, Config } from '../../plugins/model-openai/index.js'
+import { Headers } from '../../plugins/model-openai/headers.js'
+import { send } from '../../plugins/model-openai/http.js'
 
 /** Streams of endpoints as they come, and as they break, each a file: they stay. */
 const CORPUS = fileURLToPath(new URL('../fixtures/streams/', import.meta.url))
 const kept = () => readdirSync(CORPUS).map(name => [name, readFileSync(join(CORPUS, name))] as const)
 
-afterEach(() => { vi.unstubAllGlobals() })
+vi.mock('../../plugins/model-openai/http.js', () => ({ send: vi.fn() }))
 const model = ((): Model => {
   const models: Model[] = [], quiet = () => {}
   const ctx = { id: 'model-openai', logger: { debug: quiet, info: quiet, warn: quiet, error: quiet }, get: () => undefined, models: { register: (one: Model) => { models.push(one); return quiet } } }
@@ -18,9 +21,9 @@ const model = ((): Model => {
   return models[0]!
 })()
 
-/** What a body comes to that arrives in these pieces. A socket would join pieces that come close together, so `fetch` is given here. */
+/** What a body comes to that arrives in these pieces. A socket would join pieces that come close together, so the exchange is given here. */
 async function outcome(pieces: readonly Uint8Array[]): Promise<unknown> {
-  vi.stubGlobal('fetch', async () => new Response(ReadableStream.from(pieces) as never, { headers: { 'content-type': 'text/event-stream' } }))
+  vi.mocked(send).mockResolvedValue({ status: 200, ok: true, url: '', headers: new Headers([['content-type', 'text/event-stream']]), body: Readable.from(pieces) })
   const deltas: Record<string, string> = {}
   try {
     for await (const chunk of model.stream({ model: 'm', messages: [userMessage('hi')], tools: [], options: {} }, { signal: new AbortController().signal })) {
