@@ -3,7 +3,7 @@
  * A call without result is closed as interrupted, never run again; then the turn is.
  */
 import type { SessionEvent, SessionEventBody } from './session-events.js'
-import { INTERRUPTED } from './request.js'
+import { INTERRUPTED } from './conversation.js'
 import type { Outcome, RawToolCall, Stats, Usage } from './vocabulary.js'
 
 /** The events that close the turn that was running when the log ends; none when there is none. */

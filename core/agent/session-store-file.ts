@@ -159,8 +159,9 @@ export class FileSessionStore implements SessionStore {
 
   #makeFolder(): void {
     try {
-      makeFolder(this.#folder)
-      if (statSync(this.#folder).mode & 0o077) chmodSync(this.#folder, 0o700)
+      const found = statSync(this.#folder, { throwIfNoEntry: false })                              // nearly always there: one look, then
+      if (!found?.isDirectory()) makeFolder(this.#folder)
+      if ((found ?? statSync(this.#folder)).mode & 0o077) chmodSync(this.#folder, 0o700)
     } catch (error) {
       throw asStorage(error, `the folder of the sessions, "${this.#folder}", can not be used`)
     }

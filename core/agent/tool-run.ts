@@ -5,7 +5,7 @@
 import { messageOf, show } from '../errors.js'
 import type { Owner } from '../kernel/registry.js'
 import { link, onAbort, ownerSignal, untilAborted } from './abort.js'
-import { INTERRUPTED } from './request.js'
+import { INTERRUPTED } from './conversation.js'
 import type { ToolRun } from './services.js'
 import type { Judgement } from './tool-judgement.js'
 import type { OfferedTool } from './tools.js'

@@ -22,7 +22,9 @@ export class Assembly {
   finished = false
   readonly #who: string
   readonly #limit: number
-  readonly #taken: Set<string>
+  readonly #earlier: () => Iterable<string>
+  /** Ids that a new call can't have; looked for when the first call comes. */
+  #taken: Set<string> | undefined
   readonly #owner = new Map<string, Call>()
   readonly #calls: Call[] = []
   readonly #parts: Part[] = []
@@ -35,11 +37,11 @@ export class Assembly {
   #choice: unknown
   #size = 0
 
-  /** `taken` are the ids of earlier tool calls: a new call never gets one of them. `limit` bounds what a reply may hold, in characters. */
-  constructor(who: string, limit: number, taken: Iterable<string> = []) {
+  /** `earlier` gives the ids of earlier tool calls: a new call never gets one of them. `limit` bounds what a reply may hold, in characters. */
+  constructor(who: string, limit: number, earlier: () => Iterable<string> = () => []) {
     this.#who = who
     this.#limit = limit
-    this.#taken = new Set(taken)
+    this.#earlier = earlier
   }
 
   /** Takes one chunk, or a whole completion, and gives what is new in it. */
@@ -159,8 +161,9 @@ export class Assembly {
   /** Fixes the id: the endpoint's, or one of ours when it sent none or one that is taken. */
   #identify(call: Call): string {
     if (call.id !== undefined && this.#owner.get(call.id) === call) return call.id
-    const id = call.id !== undefined && !this.#taken.has(call.id) ? call.id : `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`
-    this.#taken.add(id)
+    const taken = this.#taken ??= new Set(this.#earlier())
+    const id = call.id !== undefined && !taken.has(call.id) ? call.id : `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`
+    taken.add(id)
     this.#owner.set(id, call)
     call.id = id
     return id

@@ -19,7 +19,7 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
   const who = `model "${to.id}/${request.model}"`
   const stop = new AbortController()
   const abort = (): void => stop.abort()
-  const assembly = new Assembly(who, REPLY, request.messages.flatMap(message => message.toolCalls?.map(call => call.id) ?? []))
+  const assembly = new Assembly(who, REPLY, () => request.messages.flatMap(message => message.toolCalls?.map(call => call.id) ?? []))
   const guard = new Guard(who, to.limits.idleMs, (status, headers, text) => {
     const refusal = refusalOfText(text)
     refused(refusal)

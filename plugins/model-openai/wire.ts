@@ -104,5 +104,5 @@ function toolId(id: string, accepted: Wire['toolIds']): string {
 }
 
 /** Half a surrogate pair, as cut tool output may hold, is refused by some endpoints. */
-const wellFormed = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
+const wellFormed = (text: string): string => text.toWellFormed()
 const record = (value: Json | undefined): Record<string, Json> => typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, Json> : {}

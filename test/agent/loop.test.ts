@@ -2,10 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { buildRequest, checkPairs } from '../../core/agent/request.js'
 import { answer, enter, proceed, reject, send } from '../../core/agent/hooks.js'
 import { ModelError, type Tool } from '../../core/agent/services.js'
+import { disk } from '../../core/agent/session-file.js'
+import { FileSessionStore } from '../../core/agent/session-store-file.js'
 import { MemorySessionStore } from '../../core/agent/session-store-memory.js'
 import type { SessionEvent, SessionStore, SessionWriter } from '../../core/agent/session-events.js'
 import { HarnessError } from '../../core/errors.js'
 import { conversation, finished, ofType, testAgent, until } from '../support/agent.js'
+import { folder } from '../support/folder.js'
 
 const look: Tool = { name: 'look', description: 'looks', parameters: { type: 'object' }, readOnly: true, execute: () => 'seen' }
 
@@ -338,6 +341,49 @@ describe('a log that can not be written', () => {
       expect(ran).toBe(type === 'tool-result' || type === 'turn-end' ? 1 : 0)
     })
   }
+})
+
+describe('a disk that takes its time', () => {
+  /** A file store whose syncs wait for `settle`. */
+  function slowDisk() {
+    const own = folder(), waiting: { readonly fd: number; readonly done: () => void; readonly fail: (error: Error) => void }[] = []
+    const sync = (fd: number) => new Promise<void>((done, fail) => { waiting.push({ fd, done, fail }) })
+    return { waiting, store: new FileSessionStore({ folder: own.at('sessions'), disk: { ...disk, sync } }) }
+  }
+  const drain = async (waiting: ReturnType<typeof slowDisk>['waiting'], over: Promise<unknown>): Promise<void> => {
+    let ended = false
+    void over.finally(() => { ended = true })
+    while (!ended) {
+      waiting.shift()?.done()
+      await new Promise(setImmediate)
+    }
+  }
+
+  it('does not hold up the request, but whatever the reply leads to', async () => {
+    const { waiting, store } = slowDisk(), { run, model, tools } = await testAgent({ store })
+    let ran = 0
+    await tools({ ...look, execute: () => { ran++; return 'x' } })
+    model.says({ chunks: ['let me '], calls: [['look', {}]] }, 'done')
+    const turn = run('go')
+    await until(() => model.requests.length === 1 && waiting.length === 1)
+    await new Promise(setImmediate)
+    expect(ran).toBe(0)
+    await drain(waiting, turn)
+    expect(await turn).toMatchObject({ reason: 'completed', text: 'done' })
+    expect(ran).toBe(1)
+  })
+
+  it('fails the turn when it does not confirm the prompt in the end, and no tool of the reply runs', async () => {
+    const { waiting, store } = slowDisk(), { run, model, tools } = await testAgent({ store })
+    let ran = 0
+    await tools({ ...look, execute: () => { ran++; return 'x' } })
+    model.says({ calls: [['look', {}]] }, 'done')
+    const turn = run('go')
+    await until(() => model.requests.length === 1 && waiting.length === 1)
+    waiting.shift()!.fail(new Error('EIO: made to fail'))
+    expect(await turn).toMatchObject({ reason: 'failed', message: expect.stringContaining('the disk did not confirm what was written (EIO: made to fail)') })
+    expect(ran).toBe(0)
+  })
 })
 
 describe('what handlers see', () => {

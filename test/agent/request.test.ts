@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildRequest, checkPairs, estimateTokens, INTERRUPTED, Transcript } from '../../core/agent/request.js'
+import { INTERRUPTED } from '../../core/agent/conversation.js'
+import { buildRequest, checkPairs, estimateTokens, Transcript } from '../../core/agent/request.js'
 import type { SessionEvent, SessionEventBody } from '../../core/agent/session-events.js'
 import { text, textOf, type Message } from '../../core/agent/vocabulary.js'
 import { calls, result, says, turnStart } from './session-store.contract.js'
@@ -150,6 +151,35 @@ describe('Transcript', () => {
     long.append({ seq: 5001, ts: '', ...says('new') })
     const after = long.messages()
     expect(after.slice(0, -1).every((each, index) => each === before[index])).toBe(true)
+  })
+
+  it('costs a step about the same after 10,000 messages as after 20', () => {
+    const cost = (size: number): number => {
+      const transcript = new Transcript(log(request(), ...Array.from({ length: size / 2 }, (_, index) => [calls(`c${index}`), result(`c${index}`)]).flat()))
+      let seq = transcript.request().messages.length + 1, least = Infinity
+      for (let round = 0; round < 200; round++) {
+        const begun = performance.now()
+        transcript.append({ seq: ++seq, ts: '', ...says('new') })
+        transcript.messages()
+        transcript.request()
+        least = Math.min(least, performance.now() - begun)
+      }
+      return least
+    }
+    cost(20)
+    expect(cost(10_000) / cost(20)).toBeLessThan(200)                    // copying the list is about 10, visiting each message is in the thousands
+  })
+
+  it('gives the same list again until something in it changes, and deeply frozen: results, stand-ins for results and the system text too', () => {
+    const transcript = new Transcript(log({ type: 'system', text: 's' }, says('a'), calls('a', 'b'), result('a'), request()))
+    const { messages } = transcript.request()
+    expect(transcript.request().messages).toBe(messages)
+    const frozen = (value: unknown): boolean => typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(frozen))
+    expect(Object.isFrozen(messages)).toBe(true)
+    for (const message of messages.filter(({ role }) => role === 'system' || role === 'tool')) expect(frozen(message), textOf(message)).toBe(true)      // the others are lines of the log, which the store froze
+    transcript.append({ seq: 9, ts: '', type: 'system', text: 't' })
+    expect(lines(transcript.request().messages)[0]).toBe('system: t')
+    expect(lines(messages)[0]).toBe('system: s')
   })
 })
 

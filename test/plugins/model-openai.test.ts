@@ -200,7 +200,7 @@ describe('a tool call', () => {
     expect(assembled(callDelta({ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }), delta({}, 'stop')).reply.finish).toBe('tool-calls')
   })
   it('gets an id of its own when it has none, or one that is taken', () => {
-    const assembly = new Assembly('x', 10_000, ['call_0'])
+    const assembly = new Assembly('x', 10_000, () => ['call_0'])
     const chunks = [...assembly.take(callDelta({ index: 0, id: 'call_0', function: { name: 'f', arguments: '{}' } }, { index: 1, id: 'same', function: { name: 'f', arguments: '{}' } }, { index: 2, id: 'same', function: { name: 'f', arguments: '{}' } }, { index: 3, function: { name: 'f', arguments: '{}' } }))]
     const ids = assembly.reply(true).message.toolCalls!.map(call => call.id)
     expect(new Set(ids).size).toBe(4)

@@ -1,6 +1,6 @@
 /**
  * A model endpoint for load, in a process of its own: it says what the last prompt asks for, any number of streams on one clock. Prints its port.
- * "say COUNT EVERY": so many tokens, one every so many milliseconds. "pour COUNT": so many, as fast as they are taken. "call COUNT NAME JSON": the tool that often, one call a reply, then "done". Anything else: "ok". "hang": nothing, for ever.
+ * "say COUNT EVERY": so many tokens, one every so many milliseconds. "pour COUNT": so many, as fast as they are taken. "call COUNT NAME JSON": the tool that often, one call a reply, then "done". "clock": when the request was there and when the answer was written, in milliseconds of the machine's own clock. Anything else: "ok". "hang": nothing, for ever.
  */
 import { createServer } from 'node:http'
 
@@ -14,11 +14,16 @@ setInterval(() => {
 const chunk = (delta, finish = null) => `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 0, model: 'load', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
 const USAGE = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 0, model: 'load', choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } })}\n\ndata: [DONE]\n\n`
 
+/** Processes of one machine read the same clock. */
+const clock = () => Number(process.hrtime.bigint()) / 1e6
 const server = createServer((request, response) => {
   let text = ''
-  request.setEncoding('utf8').on('data', piece => { text += piece }).on('end', () => { answer(JSON.parse(text || '{}').messages ?? [], response) })
+  request.setEncoding('utf8').on('data', piece => { text += piece }).on('end', () => {
+    const arrived = clock()
+    answer(JSON.parse(text || '{}').messages ?? [], response, arrived)
+  })
 })
-function answer(messages, response) {
+function answer(messages, response, arrived) {
   const from = messages.findLastIndex(({ role }) => role === 'user'), { content = '' } = messages[from] ?? {}
   const prompt = typeof content === 'string' ? content : content.map(part => part.text ?? '').join('')
   const [verb, count, third, ...rest] = prompt.trim().split(' ')
@@ -48,7 +53,7 @@ function answer(messages, response) {
     }
     pour()
   } else {
-    response.write(chunk({ content: verb === 'call' ? 'done' : 'ok' }))
+    response.write(chunk({ content: verb === 'call' ? 'done' : verb === 'clock' ? `${arrived} ${clock()}` : 'ok' }))
     end('stop')
   }
 }
