@@ -193,7 +193,7 @@ export class Interactive {
     if (key.ctrl && key.name === 'c') this.#interrupt(leaving)
     else if (key.ctrl && key.name === 'z') this.#suspend()
     else if (key.ctrl && key.name === 't') this.#toggleThoughts()
-    else if (key.ctrl && key.name === 'l') { this.#io.stdout.write('\u001b[H\u001b[2J'); this.#screen.forget() }
+    else if (key.ctrl && key.name === 'l') this.#screen.erase()
     else if (this.#asking.current?.press(key)) this.#soon()
     else if (key.ctrl && key.name === 'd' && this.#draft.text === '') this.#end(leaving)
     else if (key.name === 'return' && !key.ctrl && !key.meta) this.#enter()
@@ -242,7 +242,8 @@ export class Interactive {
   #toggleThoughts(): void {
     this.#thoughts = !this.#thoughts
     const last = this.#view?.lastThoughts || this.#lastThoughts
-    if (this.#thoughts && last !== '') {
+    if (this.#view?.thinking) this.#view.showThoughts()
+    else if (this.#thoughts && last !== '') {
       this.#flush()
       this.#say([[], ...printable(last).trim().split('\n').flatMap(line => wrap([span(line.replaceAll('\t', '    '), 'dim')], this.#screen.width)), []])
     }

@@ -11,6 +11,8 @@ export interface Cursor { readonly row: number; readonly column: number }
 const ESC = '\u001b['
 /** Shown at once by terminals that know it, ignored by others. */
 const BEGIN = `${ESC}?2026h${ESC}?25l`, END = `${ESC}?25h${ESC}?2026l`
+/** All below, from the begin of a line on. Not from its first cell: in that of the whole screen tmux takes it for a screen to keep, and what should be gone stands in what scrolled by. */
+const WIPE = ` ${ESC}J\r`
 const up = (rows: number): string => rows > 0 ? `${ESC}${rows}A` : ''
 
 export class Screen {
@@ -36,7 +38,7 @@ export class Screen {
     const resized = this.#columns !== this.columns
     const before = resized || lines.length > 0 ? [] : this.#shown
     let text = resized ? this.#home() : '\r' + up(this.#at.row)
-    if (lines.length > 0 || resized) text += `${ESC}J${lines.map(line => `${line}\r\n`).join('')}`
+    if (lines.length > 0 || resized) text += `${WIPE}${lines.map(line => `${line}\r\n`).join('')}`
     let row = 0, height = Math.max(1, before.length)          // where the writing is, of how many rows there are
     const go = (to: number) => {
       const down = Math.min(to, height - 1) - row
@@ -51,7 +53,7 @@ export class Screen {
     })
     if (shown.length < before.length) {
       go(shown.length)
-      text += `\r${ESC}J`
+      text += `\r${WIPE}`
     }
     text += `\r${row > at.row ? up(row - at.row) : row < at.row ? `${ESC}${at.row - row}B` : ''}${at.column > 0 ? `${ESC}${at.column}C` : ''}`
     const same = lines.length === 0 && !resized && shown.length === before.length && shown.every((line, y) => line === before[y]) && at.row === this.#at.row && at.column === this.#at.column
@@ -62,10 +64,15 @@ export class Screen {
   }
   /** Takes the changing lines away; the cursor stands at the begin of a line. */
   clear(): void {
-    this.#out.write(`${this.#columns !== this.columns ? this.#home() : `\r${up(this.#at.row)}`}${ESC}J`)
+    this.#out.write(`${this.#columns !== this.columns ? this.#home() : `\r${up(this.#at.row)}`}${WIPE}`)
     this.#shown = []
     this.#at = { row: 0, column: 0 }
     this.#columns = this.columns
+  }
+  /** Begins on an empty screen; what was said has scrolled by. */
+  erase(): void {
+    this.clear()
+    this.#out.write(`${ESC}H${ESC}2J`)
   }
 
   /** Somebody else wrote to the terminal: the next frame begins where the cursor is. */

@@ -34,6 +34,8 @@ export class TurnView {
   #thoughts = ''
   #thoughtSince: number | undefined
   #shown: MarkdownStream | undefined
+  /** So many characters of the thoughts were shown. */
+  #shownThoughts = 0
   #arguments = 0
   readonly #calls = new Map<string, Running>()
   #raw: readonly RawToolCall[] = []
@@ -46,6 +48,8 @@ export class TurnView {
   #lastThoughts = ''
   /** Of this reply, thoughts were told already. */
   #thought = false
+  /** What an error said; the turn that it ends says it again. */
+  #told: string | undefined
   stopping = false
 
   constructor(options: ViewOptions, now = performance.now()) {
@@ -55,6 +59,16 @@ export class TurnView {
   }
   /** Of the last reply that had some. */
   get lastThoughts(): string { return this.#lastThoughts }
+
+  get thinking(): boolean { return this.#thoughtSince !== undefined }
+
+  /** Of what is being thought, all that was not shown, while thoughts are. */
+  showThoughts(): void {
+    if (!this.#options.thoughts() || this.#thoughts === '') return
+    this.#shown ??= new MarkdownStream(this.#options.width)
+    this.#tell('thoughts', this.#shown.push(this.#thoughts.slice(this.#shownThoughts)).map(dimmed))
+    this.#shownThoughts = this.#thoughts.length
+  }
 
   /** Lines that are said for good since the last look. */
   take(): Line[] {
@@ -83,7 +97,11 @@ export class TurnView {
       case 'approval': this.#say([span(`  ${event.answer === 'denied' ? `denied${event.by === 'user' ? '' : ` (${event.by === 'nobody' ? 'nobody could be asked' : event.by})`}` : `allowed: ${event.answer}${event.by === 'mode' ? ' (by the mode)' : ''}`}${event.note ? `: ${oneLine(event.note)}` : ''}`, 'dim')]); return
       case 'compaction': this.#say([span('  older messages gave way to a summary', 'dim')]); return
       case 'warning': this.#finish(now); this.#say([span(`! ${oneLine(event.message, 400)}`, 'yellow')]); return
-      case 'error': this.#finish(now); this.#say([span(`${event.phase} failed: ${oneLine(event.message, 600)}`, 'red')]); return
+      case 'error':
+        this.#finish(now)
+        this.#told = event.message
+        this.#say(...wrap([span(`${event.phase} failed: ${printable(event.message)}`, 'red')], this.#options.width()))
+        return
       case 'turn-end': this.#end(event, now); return
       default: return
     }
@@ -119,10 +137,7 @@ export class TurnView {
     if (event.kind === 'reasoning') {
       if (this.#thoughtSince === undefined) this.#thoughtSince = now
       this.#thoughts += event.text
-      if (this.#options.thoughts()) {
-        this.#shown ??= new MarkdownStream(this.#options.width)
-        this.#tell('thoughts', this.#shown.push(event.text).map(dimmed))
-      }
+      this.showThoughts()
       return
     }
     this.#endThoughts(now)
@@ -172,6 +187,7 @@ export class TurnView {
       if (!this.#shown) this.#say([span(`∴ thought${time >= 100 ? ` for ${elapsed(time)}` : ''} (Ctrl-T shows it)`, 'dim')])
     }
     this.#shown = undefined
+    this.#shownThoughts = 0
     this.#thoughts = ''
     this.#thoughtSince = undefined
   }
@@ -195,7 +211,8 @@ export class TurnView {
   }
   #end({ reason, message, stats, usage, elapsedMs }: EventOf<'turn-end'>, now: number): void {
     this.close(now)
-    if (reason !== 'completed') this.#say(...wrap([span(`${reason}${message === undefined ? '' : `: ${printable(message)}`}`, reason === 'aborted' ? 'yellow' : 'red')], this.#options.width()))
+    const told = message === undefined || message === this.#told
+    if (reason !== 'completed' && (reason !== 'failed' || message === undefined || !told)) this.#say(...wrap([span(`${reason}${told ? '' : `: ${printable(message)}`}`, reason === 'aborted' ? 'yellow' : 'red')], this.#options.width()))
     const parts = [`${stats.steps} ${stats.steps === 1 ? 'step' : 'steps'}`, ...stats.toolCalls > 0 ? [`${stats.toolCalls} ${stats.toolCalls === 1 ? 'call' : 'calls'}`] : [], ...stats.blocked > 0 ? [`${stats.blocked} refused`] : [], `${usage.inputTokens + usage.outputTokens} tokens`, ...usage.cost === undefined ? [] : [dollars(usage.cost)], elapsed(elapsedMs)]
     this.#lines.push([], [span(cut(parts.join(' · '), this.#options.width()), 'dim')])
   }

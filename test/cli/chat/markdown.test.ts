@@ -58,6 +58,18 @@ describe('Markdown on a terminal', () => {
       expect(shown(cutAt(source, places))).toBe(shown([source]))
     }), { numRuns: 100 })
   })
+  it('is never wiped from the first cell of the screen, which some terminals take for a screen to keep in what scrolled by', () => {
+    let wiped = ''
+    const screen = new Screen({ columns: 40, rows: 12, write: piece => wiped += piece })
+    screen.frame([], ['› typed'], { row: 0, column: 7 })
+    screen.frame(['› typed', 'said'], ['› '], { row: 0, column: 2 })
+    screen.erase()
+    screen.frame([], ['› '], { row: 0, column: 2 })
+    screen.frame(['more'], ['› '], { row: 0, column: 2 })
+    screen.clear()
+    expect(wiped).toContain(' \u001b[J')
+    expect(wiped).not.toMatch(/(?:\r|H|l|^)\u001b\[J/)
+  })
   it('lets no control character of the text through, and is never wider than the terminal', () => {
     fc.assert(fc.property(markdown, fc.array(fc.nat(400), { maxLength: 6 }), fc.integer({ min: 12, max: 80 }), (source, places, width) => {
       const stream = new MarkdownStream(() => width)

@@ -52,6 +52,28 @@ describe('a turn in a chat', () => {
     view.see(result('a', 'interrupted: it may have run or not', { kind: 'interrupted', elapsedMs: 0 }), 2600)
     expect(view.take().map(line => painted(line, plain)).join('\n')).toBe('✗ $ sleep 9  2.6 s\n  interrupted: it may have run or not')
   })
+  it('says once what failed, however long it is', () => {
+    const message = `model "m/m" lost the connection ${'again and '.repeat(20)}for good`
+    const { said } = seen([delta('begun'), logged({ type: 'error', ...at, phase: 'request', code: 'model_failed', message }), end({ reason: 'failed', message })])
+    expect(said.replace(/\s+/g, ' ')).toBe(`begun request failed: ${message} 1 step · 12 tokens · 1.5 s`)
+    expect(seen([logged({ type: 'error', ...at, phase: 'request', code: 'model_failed', message: 'cut' }), end({ reason: 'truncated', message: 'cut' })]).said).toBe('request failed: cut\ntruncated\n\n1 step · 12 tokens · 1.5 s')
+    expect(seen([end({ reason: 'failed', message: 'the disk is full' })]).said).toMatch(/^failed: the disk is full/)
+  })
+  it('shows thoughts from their begin, whenever the person asks for them meanwhile', () => {
+    let thoughts = false
+    const view = new TurnView({ width: () => 60, thoughts: () => thoughts, verbose: false }, 0), said: string[] = []
+    const see = (text: string) => { view.see(delta(text, { kind: 'reasoning' }), 0); said.push(...view.take().map(line => painted(line, plain))) }
+    see('first, ')
+    thoughts = true
+    view.showThoughts()
+    see('then more\n\n')
+    thoughts = false
+    see('unseen ')
+    thoughts = true
+    see('and the rest\n')
+    view.see(reply('so'), 0)
+    expect([...said, ...view.take().map(line => painted(line, plain))].filter(line => line !== '')).toEqual(['first, then more', 'unseen and the rest', 'so'])
+  })
   it('folds thoughts into one line, once, and shows them where they are wanted', () => {
     const thinking = [delta('deep thoughts', { kind: 'reasoning' }), delta('so'), reply('so', { reasoning: 'deep thoughts' }), end()]
     expect(seen(thinking).said).toMatch(/^∴ thought.*\n\nso\n\n1 step/)
