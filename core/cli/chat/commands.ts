@@ -29,7 +29,7 @@ interface Own { readonly about: string; readonly words?: string; run(args: strin
 const MODES: readonly Mode[] = ['default', 'accept-edits', 'plan', 'yes']
 const MODE_WORDS: Readonly<Record<Mode, string>> = { default: 'asks where the policy says so', 'accept-edits': 'edits of files need no yes', plan: 'nothing but read-only tools runs', yes: 'every ask is answered with yes' }
 const KEYS = `Enter sends; a backslash before it, or Ctrl-J, begins a new line; a pasted block is one prompt
-@file names a file (Tab completes); up and down go through what you typed before
+@file names a file (Tab completes); up and down go through what you typed before, Ctrl-R through what has the words typed so far
 while a turn runs: Enter queues, a ">" before the text hands it to the running turn, up takes the last queued back
 Ctrl-C stops the turn, or clears the line, or leaves (twice); Ctrl-D leaves; Ctrl-T shows or folds thoughts; Ctrl-L clears the screen`
 

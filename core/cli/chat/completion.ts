@@ -18,8 +18,11 @@ export function complete({ text, cursor }: Draft, { cwd, commands }: Sources): C
   const argument = /^\/(\S+) +(\S*)$/.exec(before)
   const words = argument && commands.find(({ value }) => value === argument[1])?.words
   if (words) return offer(cursor - argument![2]!.length, cursor, words.filter(({ value }) => value.startsWith(argument![2]!)))
-  const mention = /(?:^|\s)@([^\s"@]*)$/u.exec(before)
-  return mention ? offer(cursor - mention[1]!.length, cursor, filesLike(mention[1]!, cwd).map(value => ({ value }))) : undefined
+  const mention = /(?:^|\s)@(?:"([^"\n]*)|([^\s"@]*))$/u.exec(before)
+  if (!mention) return undefined
+  const [, quoted, bare] = mention, files = filesLike(quoted ?? bare!, cwd), quotes = quoted !== undefined || files.some(name => /\s/.test(name))
+  const options = files.map(name => ({ value: !quotes ? name : name.endsWith('/') ? `"${name}` : `"${name}"` }))
+  return offer(cursor - (bare?.length ?? quoted!.length + 1), quotes && text[cursor] === '"' ? cursor + 1 : cursor, options)
 }
 const offer = (from: number, to: number, options: readonly Option[]): Completion | undefined => options.length > 0 ? { from, to, options } : undefined
 

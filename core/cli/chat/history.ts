@@ -47,6 +47,13 @@ export class History {
     if (this.#at >= this.#entries.length) return undefined
     return ++this.#at === this.#entries.length ? this.#draft : this.#entries[this.#at]
   }
+  /** The last one before where one is that holds `part`. */
+  search(now: string, part: string): string | undefined {
+    const at = this.#entries.slice(0, this.#at).findLastIndex(text => text.includes(part))
+    if (at < 0) return undefined
+    if (this.#at === this.#entries.length) this.#draft = now
+    return this.#entries[this.#at = at]
+  }
 
   #write(work: () => void): void {
     if (this.#lost) return

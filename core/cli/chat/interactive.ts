@@ -4,7 +4,7 @@
  */
 import { HarnessError, messageOf } from '../../errors.js'
 import type { Io } from '../io.js'
-import { printable } from '../terminal.js'
+import { oneLine, printable } from '../terminal.js'
 import { Asking } from './asking.js'
 import { below, echoed, type Below } from './below.js'
 import { runCommand, commandSources, type CommandContext } from './commands.js'
@@ -47,6 +47,8 @@ export class Interactive {
   #timer: NodeJS.Timeout | undefined
   #lastFrame = 0
   #mayLeave: 'ctrl-c' | 'ctrl-d' | undefined
+  /** What Ctrl-R looks for, as long as no other key comes. */
+  #sought: string | undefined
 
   constructor(io: Io, talk: Conversation, history: History) {
     this.#io = io
@@ -187,8 +189,8 @@ export class Interactive {
   // ---- keys
 
   #press(key: Key): void {
-    const leaving = this.#mayLeave
-    this.#mayLeave = undefined
+    const leaving = this.#mayLeave, sought = this.#sought
+    this.#mayLeave = this.#sought = undefined
     this.#hint = undefined
     if (key.ctrl && key.name === 'c') this.#interrupt(leaving)
     else if (key.ctrl && key.name === 'z') this.#suspend()
@@ -196,6 +198,7 @@ export class Interactive {
     else if (key.ctrl && key.name === 'l') this.#screen.erase()
     else if (this.#asking.current?.press(key)) this.#soon()
     else if (key.ctrl && key.name === 'd' && this.#draft.text === '') this.#end(leaving)
+    else if (key.ctrl && key.name === 'r') this.#search(sought ?? this.#draft.text)
     else if (key.name === 'return' && !key.ctrl && !key.meta) this.#enter()
     else if (key.name === 'tab') this.#complete()
     else if (key.name === 'escape' && this.#draft.text !== '') this.#draft = { ...this.#draft }
@@ -210,6 +213,13 @@ export class Interactive {
     if (back && this.#draft.text === '' && this.#queue.length > 0) { this.#draft = draftOf(this.#queue.pop()!); return }
     const other = back ? this.#history.back(this.#draft.text) : key.name === 'down' || (key.ctrl && key.name === 'n') ? this.#history.forth() : undefined
     if (other !== undefined) this.#draft = draftOf(other)
+  }
+  #search(part: string): void {
+    const found = this.#history.search(this.#draft.text, part), named = `what you typed before${part === '' ? '' : ` with "${oneLine(part, 40)}"`}`
+    if (found === undefined) { this.#hint = `nothing ${this.#draft.text === part ? 'of' : 'further back in'} ${named}`; return }
+    this.#draft = draftOf(found)
+    this.#sought = part
+    this.#hint = `${named}; Ctrl-R goes further back`
   }
   #enter(): void {
     const { text, cursor } = this.#draft

@@ -33,10 +33,10 @@ function fileOf(named: string, cwd: string): { path: string; about: string; outs
 }
 
 /** What may stand behind `@`: names in the folder that was typed so far, folders with a slash. */
-export function filesLike(typed: string, cwd: string, most = 200): string[] {
+export function filesLike(typed: string, cwd: string): string[] {
   const folder = typed.endsWith('/') ? typed : typed.includes('/') ? `${dirname(typed)}/` : '', start = typed.slice(folder.length).toLowerCase()
   let entries
   try { entries = readdirSync(resolve(cwd, folder), { withFileTypes: true }) } catch { return [] }       // no such folder, or not ours to read
-  return entries.filter(({ name }) => name.toLowerCase().startsWith(start) && (start.startsWith('.') || !name.startsWith('.')) && name !== 'node_modules' && !/\s|"/.test(name))
-    .slice(0, most).map(entry => join(folder, entry.name) + (entry.isDirectory() ? '/' : '')).sort()
+  return entries.filter(({ name }) => name.toLowerCase().startsWith(start) && (start.startsWith('.') || !name.startsWith('.')) && name !== 'node_modules' && !/["\n]/.test(name))
+    .map(entry => join(folder, entry.name) + (entry.isDirectory() ? '/' : '')).sort()
 }

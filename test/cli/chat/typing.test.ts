@@ -48,6 +48,14 @@ describe('the text that is typed', () => {
 })
 
 describe('the history', () => {
+  it('is looked through for a part of it, further and further back, and the text that was being written comes back', () => {
+    const history = new History(folder().at('history'))
+    for (const text of ['git log', 'fix the bug', 'git diff', 'go on']) history.add(text)
+    expect(history.search('git', 'git')).toBe('git diff')
+    expect(history.search('git diff', 'git')).toBe('git log')
+    expect(history.search('git log', 'git')).toBeUndefined()
+    expect([history.forth(), history.forth(), history.forth(), history.forth()]).toEqual(['fix the bug', 'git diff', 'go on', 'git'])
+  })
   it('is there again in the next conversation, newest first, for the owner alone', () => {
     const file = folder().at('state/chat-history')
     const first = new History(file)
@@ -87,6 +95,22 @@ describe('completion', () => {
     expect([tab('look at @RE', path), tab('@s', path), tab('@src/', path), tab('@src/a', path), tab('@.e', path), tab('a@R', path)]).toEqual(['look at @README.md ', '@src/', '@src/', '@src/a.ts ', '@.env ', undefined])
     expect(filesLike('', path)).toEqual(['README.md', 'src/'])
     expect(filesLike('gone/', path)).toEqual([])
+  })
+  it('puts names with spaces into quotes, and goes on inside them', () => {
+    const { path } = folder({ 'my notes/first draft.md': '', 'my notes/plain.md': '', 'mine.txt': '' })
+    expect(tab('see @my', path)).toBe('see @"my notes/')
+    expect(tab('see @"my notes/', path)).toBe('see @"my notes/')
+    expect(tab('see @"my notes/f', path)).toBe('see @"my notes/first draft.md" ')
+    expect(tab('see @m', path)).toBe('see @"m')
+    expect(tab('see @min', path)).toBe('see @mine.txt ')
+    const inside = { text: 'see @"my notes/pl" too', cursor: 17 }
+    expect(accepted(inside, complete(inside, sources(path))!).text).toBe('see @"my notes/plain.md" too')
+    expect(resolveMentions('see @"my notes/first draft.md"', path)).toMatchObject({ problems: [], prompt: expect.stringContaining('my notes/first draft.md (0 bytes)') })
+  })
+  it('knows how many files there are, of which it shows the first', () => {
+    const { path } = folder(Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`many/f${String(n).padStart(3, '0')}`, ''])))
+    expect(filesLike('many/f', path)).toHaveLength(300)
+    expect(filesLike('many/f', path)[0]).toBe('many/f000')
   })
 })
 
