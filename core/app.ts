@@ -187,7 +187,7 @@ export class App {
   /** What a watchdog has to know: whose code is which file, and where it leaves its word when it ends the process. */
   get watched(): Watched {
     const { places, located: { file } } = this.#options
-    return { installation: places.installation, quarantine: places.quarantineOf(file), logs: places.logs, plugins: this.#host.versions(this.#edits.config.entries) }
+    return { installation: places.installation, quarantine: places.quarantineOf(file), logs: places.logs, plugins: this.#host.versions(this.#edits.config.entries), handlers: this.#kernel.hooks.seats() }
   }
   /** The text without the secrets that this host knows. */
   hide(text: string): string { return this.#options.log.secrets.hide(text) }

@@ -3,6 +3,7 @@
  * A model is named `<id>/<model>`: the registry id up to the first slash, then the endpoint's own name, which may hold slashes itself.
  */
 import { didYouMean, HarnessError, messageOf, show } from '../errors.js'
+import { runAs } from '../kernel/async-context.js'
 import type { Disposer } from '../kernel/hooks.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Owner, Registry, Scope } from '../kernel/registry.js'
@@ -28,7 +29,7 @@ export class Models {
   }
   list(): ModelInfo[] {
     return this.#registry.entries().map(({ slot, owner, value }) => {
-      const ready = readiness(value)
+      const ready = readiness(value, owner)
       return { id: slot, plugin: owner.id, ready: ready === true, ...(ready !== true && { reason: ready }), defaultModel: value.defaultModel, models: value.models ?? [] }
     })
   }
@@ -36,12 +37,12 @@ export class Models {
   /** The model of that name, or the first ready one in config order. `no_model` or `unknown_id` when there is none; nothing was asked of an endpoint yet. */
   pick(name?: string): ModelChoice {
     if (name === undefined) {
-      const first = this.#registry.entries().find(({ value }) => !value.onlyWhenNamed && value.defaultModel !== undefined && readiness(value) === true)
+      const first = this.#registry.entries().find(({ value, owner }) => !value.onlyWhenNamed && value.defaultModel !== undefined && readiness(value, owner) === true)
       if (!first) throw new HarnessError('no_model', NO_MODEL + this.#mistakes())
       return { id: first.slot, model: first.value.defaultModel! }
     }
     const choice = this.resolve(name)
-    const ready = readiness(this.#registry.get(choice.id)!.value)
+    const { value, owner } = this.#registry.get(choice.id)!, ready = readiness(value, owner)
     if (ready !== true) throw new HarnessError('no_model', `model "${name}" is not ready: ${ready}`)
     return choice
   }
@@ -62,7 +63,7 @@ export class Models {
 
   /** What is set, and set wrong: a reason that does not ask to set something. */
   #mistakes(): string {
-    const reasons = this.#registry.entries().filter(({ value }) => !value.onlyWhenNamed).map(({ value }) => readiness(value)).filter(reason => reason !== true && !/^set /.test(reason))
+    const reasons = this.#registry.entries().filter(({ value }) => !value.onlyWhenNamed).map(({ value, owner }) => readiness(value, owner)).filter(reason => reason !== true && !/^set /.test(reason))
     return reasons.length === 0 ? '' : ` (not ready: ${reasons.join('; ')})`
   }
   #unknown(name: string, id: string): HarnessError {
@@ -83,9 +84,9 @@ export class Models {
 }
 
 /** `ready()` is a plugin's: what it throws is a reason like any other. */
-function readiness(model: Model): true | string {
+function readiness(model: Model, owner: Owner): true | string {
   try {
-    const ready = model.ready()
+    const ready = runAs(owner, () => model.ready())
     return ready === true ? true : typeof ready === 'string' ? ready : `ready() must give true or a sentence, it gave ${show(ready)}`
   } catch (error) { return messageOf(error) }
 }

@@ -99,8 +99,9 @@ export class SessionFile implements SessionWriter {
     } finally {
       if (this.#fd !== undefined) {                                                               // another close may have come first
         this.#fd = undefined
-        closeSync(fd)
-        await this.#lock.release()
+        try { closeSync(fd) } catch (error) {
+          throw new HarnessError('storage_failed', `session "${this.id}": the disk took an error to the end (${messageOf(error)}); open the session again to see what is there`, { cause: error })
+        } finally { await this.#lock.release() }                                                   // the descriptor is gone, whatever closing it said
       }
     }
   }
@@ -139,10 +140,10 @@ export class SessionFile implements SessionWriter {
       writeAll(this.#disk, fd, Buffer.from(line), 0)
       if (this.#durability !== 'none') this.#disk.syncNow(fd)
     } catch (error) {
-      rmSync(file, { force: true })
+      drop(file)
       throw error
     } finally {
-      closeSync(fd)
+      letGo(fd)
     }
     if (this.#durability !== 'none') for (let folder = this.#records, levels = made ? 3 : 1; levels > 0; levels--, folder = dirname(folder)) syncFolder(folder)
     return spilledLine(event, name)
@@ -172,6 +173,16 @@ export class SessionFile implements SessionWriter {
   }
 }
 
+/** Closes what is synced, only read, or given up: the descriptor is gone, and there is nothing to tell of it, whatever closing it says. */
+export function letGo(fd: number): void {
+  try { closeSync(fd) } catch { /* see above */ }
+}
+
+/** Removes what was not to be: the failure that led here is told, and what stays harms nobody. */
+export function drop(file: string): void {
+  try { rmSync(file, { force: true }) } catch { /* see above */ }
+}
+
 /** A full disk first takes a part without an error, then fails. */
 export function writeAll(disk: Disk, fd: number, data: Uint8Array, position: number): void {
   for (let done = 0; done < data.length;) {
@@ -189,5 +200,5 @@ export async function syncFolderLater(folder: string): Promise<void> {
 /** Makes the names in a folder last: a new file is lost with its folder's entry. */
 export function syncFolder(folder: string): void {
   const fd = openSync(folder, 'r')
-  try { fsyncSync(fd) } finally { closeSync(fd) }
+  try { fsyncSync(fd) } finally { letGo(fd) }
 }

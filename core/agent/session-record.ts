@@ -22,7 +22,7 @@ export function encode(seq: number, ts: string, body: SessionEventBody): Encoded
 
 export const headerBody = (header: SessionHeader): SessionEventBody => ({ type: 'session', v: SESSION_VERSION, ...header })
 
-/** Gives the text of a record that stands in a file of its own; throws when it is not there. */
+/** Gives the text of a record that stands in a file of its own; throws when it is not there, and a HarnessError when that can't be told. */
 export type Unspill = (file: string) => Uint8Array
 /** The line of a record that is too large for one: its text stands in `file`. */
 export const spilledLine = ({ seq, ts }: SessionEvent, file: string): string => JSON.stringify({ seq, ts, type: 'spilled', file })
@@ -39,6 +39,7 @@ export function decode(line: Uint8Array, unspill: Unspill): Decoded {
     const spilled = spilledShape.safeParse(value).data
     if (spilled) value = JSON.parse(textOf(unspill(spilled.file)))
   } catch (error) {
+    if (error instanceof HarnessError) throw error                                                // the disk's fault, not the line's: nothing may be set aside for it
     return { problem: `can not be read (${messageOf(error)})` }
   }
   const record = recordShape.safeParse(value)

@@ -3,14 +3,14 @@
  * Owns names, modes (0700, 0600) and repair. Only `open` repairs, and only under the writer's lock; reading never changes anything.
  * No file of the folder can stop the store: what is no session is left out and told.
  */
-import { constants, closeSync, fsyncSync, lstatSync, openSync, readFileSync, realpathSync, renameSync, rmSync, fstatSync, chmodSync, statSync } from 'node:fs'
+import { constants, fsyncSync, lstatSync, openSync, readFileSync, realpathSync, renameSync, fstatSync, chmodSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
 import { makeFolder } from '../kernel/folder.js'
 import { acquireLock, type Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
-import { disk, SessionFile, syncFolder, syncFolderLater, writeAll, type Disk, type Durability } from './session-file.js'
+import { disk, drop, letGo, SessionFile, syncFolder, syncFolderLater, writeAll, type Disk, type Durability } from './session-file.js'
 import { busy, checkName, isSessionId, missing, taken } from './session-id.js'
 import { lookOf, SessionIndex, type IndexEntry } from './session-index.js'
 import { checkVersion, headerBody, newestFirst, type Unspill } from './session-record.js'
@@ -34,6 +34,8 @@ export interface FileStoreOptions {
 const LIST_BATCH = 50
 /** As much as a record of a turn has. */
 const PROBE_BYTES = 4096
+/** What says that a record has no file. Anything else (no descriptors, a broken disk) says nothing of the record. */
+const NOT_THERE = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP']
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
 
 export class FileSessionStore implements SessionStore {
@@ -67,7 +69,7 @@ export class FileSessionStore implements SessionStore {
       if (durability === 'always') await named
       return writer
     } catch (error) {
-      if (fd !== undefined) { closeSync(fd); rmSync(file, { force: true }) }                        // else it is not ours
+      if (fd !== undefined) { letGo(fd); drop(file) }                        // else it is not ours
       await lock.release()
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(id)
       throw asStorage(error, `session "${id}" could not be made`)
@@ -75,7 +77,7 @@ export class FileSessionStore implements SessionStore {
   }
 
   async open(id: string): Promise<SessionWriter> {
-    closeSync(this.#openFile(id, O_RDONLY))                                                        // missing is told before busy
+    letGo(this.#openFile(id, O_RDONLY))                                                        // missing is told before busy
     const lock = await this.#lock(id)
     let fd: number | undefined
     try {
@@ -88,7 +90,7 @@ export class FileSessionStore implements SessionStore {
       await writer.commit()
       return writer
     } catch (error) {
-      if (fd !== undefined) closeSync(fd)
+      if (fd !== undefined) letGo(fd)
       await lock.release()
       throw asStorage(error, `session "${id}" could not be opened for writing`)
     }
@@ -100,7 +102,7 @@ export class FileSessionStore implements SessionStore {
       const { events, problems } = this.#scan(id, fd)
       return { events, problems }
     } finally {
-      closeSync(fd)
+      letGo(fd)
     }
   }
 
@@ -137,10 +139,10 @@ export class FileSessionStore implements SessionStore {
       try {
         writeAll(this.#options.disk, fd, Buffer.alloc(PROBE_BYTES, '.'), 0)
         await this.#options.disk.sync(fd)
-      } finally { closeSync(fd) }
+      } finally { letGo(fd) }
     } catch (error) {
       throw asStorage(error, `sessions can not be written to "${this.#folder}"`)
-    } finally { rmSync(file, { force: true }) }
+    } finally { drop(file) }
   }
 
   outputDir(id: string): string {
@@ -155,7 +157,14 @@ export class FileSessionStore implements SessionStore {
 
   #file(id: string): string { return join(this.#folder, `${id}.jsonl`) }
   #records(id: string): string { return join(this.#folder, id, 'records') }
-  #unspill(id: string): Unspill { return file => readFileSync(join(this.#records(id), file)) }
+  #unspill(id: string): Unspill {
+    return file => {
+      try { return readFileSync(join(this.#records(id), file)) } catch (error) {
+        if (NOT_THERE.includes(String((error as NodeJS.ErrnoException).code))) throw error
+        throw asStorage(error, `a large record of session "${id}" can not be read`)
+      }
+    }
+  }
 
   #makeFolder(): void {
     try {
@@ -180,8 +189,9 @@ export class FileSessionStore implements SessionStore {
     try {
       fd = openSync(this.#file(id), flags | O_NOFOLLOW | O_NONBLOCK)
       if (fstatSync(fd).isFile()) return fd
-      closeSync(fd)
+      letGo(fd)
     } catch (error) {
+      if (fd !== undefined) letGo(fd)
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT') throw missing(id)
       if (code !== 'EISDIR' && code !== 'ELOOP' && code !== 'ENXIO') throw asStorage(error, `session "${id}" can not be opened`)
@@ -204,7 +214,7 @@ export class FileSessionStore implements SessionStore {
         writeAll(calls, aside, joined(bad), fstatSync(aside).size)
         fsyncSync(aside)
       } finally {
-        closeSync(aside)
+        letGo(aside)
       }
       return this.#replace(id, fd, joined(kept))
     }
@@ -222,11 +232,11 @@ export class FileSessionStore implements SessionStore {
       renameSync(draft, this.#file(id))
       syncFolder(this.#folder)
     } catch (error) {
-      closeSync(sound)
-      rmSync(draft, { force: true })
+      letGo(sound)
+      drop(draft)
       throw error
     }
-    closeSync(fd)
+    letGo(fd)
     return { fd: sound, size: data.length }
   }
 
@@ -240,7 +250,7 @@ export class FileSessionStore implements SessionStore {
       this.#told.add(id)
       return undefined
     } finally {
-      if (fd !== undefined) closeSync(fd)
+      if (fd !== undefined) letGo(fd)
     }
   }
 }

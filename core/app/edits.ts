@@ -113,6 +113,7 @@ export class Edits {
     this.#rejected = undefined
     agent.reconfigure(agentConfig(next))
     this.tellNotes()
+    this.#emit({ type: 'config-read' })
     const report = await host.reconcile(next.entries)
     this.#emit({ type: 'config-applied', ms: performance.now() - started })
     return report

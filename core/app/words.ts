@@ -66,10 +66,14 @@ export interface Watched {
   readonly quarantine: string
   readonly logs: string
   readonly plugins: readonly Version[]
+  /** What to call each handler, by its number in the async context. */
+  readonly handlers: ReadonlyMap<number, string>
 }
 /** What happens to the host, beside the log: for a demo, a status line, a test. */
 export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEvents[K] }[keyof HostEvents]
   | { readonly type: 'held' } & HeldFile
+  /** It is in force, and about to be applied. */
+  | { readonly type: 'config-read' }
   | { readonly type: 'config-applied'; readonly ms: number }
   | { readonly type: 'config-rejected'; readonly message: string; readonly place: Place | undefined }
 

@@ -20,6 +20,8 @@ export const WHO = 'harnessx.who'
 /** What both threads see: when the last beat was, on the clock that all threads share; whether somebody debugs. Who runs stands in `seat`. */
 export interface Shared { readonly beat: BigInt64Array; readonly debugged: Int32Array; readonly seat: Int32Array }
 export interface Watched { readonly id: string; readonly seat: number; readonly files: readonly string[]; readonly digest: string }
+/** What the thread is told of whom it may name; handlers by their number in the async context. */
+export interface Told { readonly plugins: readonly Watched[]; readonly handlers: ReadonlyMap<number, string> }
 export interface Start extends Shared {
   readonly beatMs: number
   readonly nobodyMs: number
@@ -49,15 +51,16 @@ export function startWatchdog(app: App, { socket }: Endpoint): () => Promise<voi
   Object.defineProperty(globalThis, Symbol.for(WHO), { value: who, configurable: true })
   const timer = setInterval(beat, BEAT_MS).unref()
   seats(shared.seat)
-  let told = ''
+  let last = ''
   const tell = () => {
-    const plugins: Watched[] = app.watched.plugins.map(({ id, files, config }) => ({ id, files, seat: seatFor(id), digest: configDigest(config) }))
-    const text = JSON.stringify(plugins)
-    if (text !== told) worker.postMessage(plugins)
-    told = text
+    const { plugins, handlers } = app.watched
+    const told: Told = { plugins: plugins.map(({ id, files, config }) => ({ id, files, seat: seatFor(id), digest: configDigest(config) })), handlers }
+    const text = JSON.stringify([told.plugins, [...handlers]])
+    if (text !== last) worker.postMessage(told)
+    last = text
   }
   tell()
-  const off = app.on(event => { if (event.type === 'settled') tell() })
+  const off = app.on(event => { if (event.type === 'settled' || event.type === 'config-read') tell() })
   return async () => {
     off()
     clearInterval(timer)

@@ -3,13 +3,15 @@
  * An activity is one call of plugin code or one dispatch; its parents are what it was begun in. Knows no hook and no plugin.
  * Invariant: an activity that has ended lets go of its parent, so that what outlives it (a timer, a socket) pins nothing else.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 import { isThenable } from './limits.js'
 import type { Owner } from './owners.js'
 
 export interface Activity {
   /** On whose account it runs; undefined for core's own. */
   readonly owner: Owner | undefined
+  /** Its number, where it has one finer than its owner's. */
+  readonly seat?: number
   parent: Activity | undefined
   /** It has ended; what it has left running goes on, but inside nothing. */
   over: boolean
@@ -25,23 +27,39 @@ const storage = new AsyncLocalStorage<Activity | undefined>()
 export const current = (): Activity | undefined => storage.getStore()
 export const currentOwner = (): Owner | undefined => storage.getStore()?.owner
 
-/** Who is being called, as a number that another thread can read; 0 is nobody. Stands only until a call first awaits, and is exact as long as it stands. */
+/**
+ * Who is at work, as a number that another thread can read, also while native code does not come back; 0 is nobody. Written where plugin code is entered and where it goes on after an await:
+ * a hook before each callback costs some tens of nanoseconds, and is there only while somebody watches.
+ */
 let seat: Int32Array | undefined
-const numbers = new Map<string, number>()
+const seatOf = (activity: Activity | undefined): number => activity === undefined ? 0 : activity.seat ?? activity.owner?.seat ?? 0
+const resumed = createHook({ before() { seat![0] = seatOf(storage.getStore()) } })
 /** From now on, or no more. */
-export const seats = (shared: Int32Array | undefined): void => { seat = shared }
-/** The number of a plugin. */
+export function seats(shared: Int32Array | undefined): void {
+  seat = shared
+  if (shared) resumed.enable()
+  else resumed.disable()
+}
+/** A number holds the plugin's in its upper bits and the handler's in its lower ones. */
+const HANDLER_BITS = 18, MOST_PLUGINS = 2 ** (31 - HANDLER_BITS) - 1
+export const pluginSeat = (number: number): number => number >> HANDLER_BITS << HANDLER_BITS
+const numbers = new Map<string, number>()
+let handlers = 0
+/** The number of a plugin; beyond thousands of them nobody's. */
 export function seatFor(id: string): number {
   const number = numbers.get(id) ?? numbers.size + 1
+  if (number > MOST_PLUGINS) return 0
   numbers.set(id, number)
-  return number
+  return number << HANDLER_BITS
 }
+/** The number of one handler of a plugin. */
+export const handlerSeat = (plugin: number): number => plugin === 0 ? 0 : plugin | ++handlers & 2 ** HANDLER_BITS - 1
 
 /** Runs `fn` inside an activity whose end the caller declares by `leave`. */
 export function enter<A extends unknown[], R>(activity: Activity | undefined, fn: (...args: A) => R, ...args: A): R {
   if (seat === undefined) return storage.run(activity, fn, ...args)
   const shared = seat, before = shared[0]!
-  shared[0] = activity?.owner?.seat ?? 0
+  shared[0] = seatOf(activity)
   try { return storage.run(activity, fn, ...args) } finally { shared[0] = before }
 }
 export const leave = (activity: Activity): void => {
@@ -59,6 +77,9 @@ export function runAs<R>(owner: Owner | undefined, fn: () => R): R {
   else end()
   return result
 }
+
+/** The same for a plugin that has no version yet: the top level of its modules, the check of its config. */
+export const runFor = <R>(id: string, fn: () => R): R => runAs({ id, generation: 0, row: -1, stage: 'staged', seat: seatFor(id) }, fn)
 
 /** The activities that the current code runs in, innermost first. */
 export function* enclosing(): Generator<Activity> {

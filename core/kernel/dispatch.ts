@@ -119,6 +119,8 @@ export class Dispatcher {
     const nth = this.#handlers.numbers()
     return [...core, ...own].map(hook => ({ hook, kind: this.#rule(hook)?.kind ?? 'undefined', handlers: this.#handlers.look(hook).entries.map(entry => entry.value.info(nth.get(entry)!)) }))
   }
+  /** What to call each handler, by its number in the async context; of all plugins, staged ones too. */
+  seats(): ReadonlyMap<number, string> { return new Map([...this.#handlers.entries()].map(({ value }) => [value.seat, value.label])) }
   /** Handlers of all plugins, staged ones too. */
   get size(): number { return this.#handlers.size }
 

@@ -153,6 +153,7 @@ export class Frame implements Activity, Asker {
     this.parent = run
     this.limit = handler.limit(run.rule.kind)
   }
+  get seat(): number { return this.handler.seat }
   /** The one place where a handler is entered. */
   call(now: number, payload: unknown, next?: (change?: unknown) => Promise<unknown>): unknown {
     this.#since = now

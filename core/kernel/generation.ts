@@ -138,7 +138,8 @@ export class Generation implements Owner {
   }
   abort(): void {
     this.#aborted = true
-    if (this.#controller?.signal.aborted === false) this.#controller.abort(new HarnessError('aborted', `plugin "${this.id}" is being unloaded`))
+    const controller = this.#controller
+    if (controller?.signal.aborted === false) runAs(this, () => { controller.abort(new HarnessError('aborted', `plugin "${this.id}" is being unloaded`)) })      // who hears it is the plugin
   }
   warn(message: string): void { this.#log.write('warn', `plugin "${this.id}": ${message}`, undefined, this.id) }
 

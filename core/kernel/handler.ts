@@ -4,7 +4,7 @@
  */
 import { types } from 'node:util'
 import { at, HarnessError, type Place, show } from '../errors.js'
-import type { Activity } from './async-context.js'
+import { type Activity, handlerSeat } from './async-context.js'
 import type { HookKind } from './hooks.js'
 import type { Owner } from './owners.js'
 import { placeIn, type FlatError } from './report.js'
@@ -48,6 +48,7 @@ export class Handler implements Activity {
   readonly options: Options
   readonly parent = undefined
   readonly over = false
+  readonly seat: number
   calls = 0
   errors = 0
   blocks = 0
@@ -61,6 +62,7 @@ export class Handler implements Activity {
   constructor(hook: string, owner: Owner, run: HandlerFunction, options: Options, site: () => Place | undefined) {
     this.hook = hook
     this.owner = owner
+    this.seat = handlerSeat(owner.seat ?? 0)
     this.run = run
     this.options = options
     this.#site = site
@@ -69,6 +71,11 @@ export class Handler implements Activity {
   where({ stack }: FlatError): string {
     const found = placeIn(stack, this.owner.file) ?? this.#site()
     return found === undefined ? '' : ` (${at(found)})`
+  }
+  /** What the watchdog says of it when nothing can say where it is: which handler, and where it was registered. */
+  get label(): string {
+    const site = this.#site()
+    return `its handler of "${this.hook}"${site === undefined ? '' : ` (${at(site)})`}`
   }
   /** Milliseconds of its own time that a call may take. */
   limit(kind: HookKind): number { return this.options.timeout ?? (kind === 'around' ? Infinity : OWN_MS) }

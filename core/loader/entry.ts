@@ -71,10 +71,11 @@ export interface Loaded {
   /** All files behind one entry file, itself included. */
   files(entryFile: string): readonly string[]
 }
+export type RunAs = <R>(entryFile: string, run: () => R) => R
 /** Turns entry files into modules, and knows who imports whom. */
 export interface Importer {
-  /** Builds what is new or named in `changed` (and what imports that), and evaluates it; `texts` are those that were read already. Rejects in one sentence with file, line and column; then nothing has happened. */
-  load(files: readonly string[], changed?: readonly string[], texts?: Texts): Promise<Loaded>
+  /** Builds what is new or named in `changed` (and what imports that), and evaluates it; `texts` are those that were read already; `as` runs the top levels behind an entry file on somebody's account. Rejects in one sentence with file, line and column; then nothing has happened. */
+  load(files: readonly string[], changed?: readonly string[], texts?: Texts, as?: RunAs): Promise<Loaded>
   /** The changed files and every file that reaches one of them by imports. */
   affected(changed: readonly string[]): Set<string>
   /** Files that the last load looked at, found or not: a change of one of them may mend it. */

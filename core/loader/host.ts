@@ -8,7 +8,7 @@
  * Invariants: a plugin that fails stops nobody else; a job is done at its switch; what a failed load looked at, and what it did not take, is remembered for the edit that mends it.
  */
 import { HarnessError, messageOf } from '../errors.js'
-import { enter } from '../kernel/async-context.js'
+import { enter, runFor } from '../kernel/async-context.js'
 import { DISPOSE_MS, MOUNT_MS, type Kernel } from '../kernel/kernel.js'
 import type { Quarantine, Version } from '../kernel/quarantine.js'
 import type { EntrySpec, Importer, PluginInfo } from './entry.js'
@@ -259,7 +259,7 @@ export class PluginHost {
     const froms = [...new Set(entries.map(({ spec }) => spec.from))]
     let looked: readonly string[] = froms
     try {
-      const loaded = await this.#importer.load(froms, changed.files, changed.texts)
+      const loaded = await this.#importer.load(froms, changed.files, changed.texts, (from, run) => runFor(entries.find(({ spec }) => spec.from === from)!.id, run))
       looked = froms.flatMap(from => loaded.files(from))
       const members: Member[] = []
       for (const entry of entries) members.push(await this.#member(entry, loaded.modules.get(entry.spec.from)!))

@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { dirname, relative, sep } from 'node:path'
 import type { Logger } from '../kernel/log.js'
-import type { Importer, Loaded } from './entry.js'
+import type { Importer, Loaded, RunAs } from './entry.js'
 import type { Place } from '../errors.js'
 import type { Texts, TextSource } from './files.js'
 import type { ModuleGraph, originalPlace } from './module-graph.js'
@@ -35,12 +35,12 @@ export class ModuleImporter implements Importer {
   #original: typeof originalPlace | undefined
   constructor(options: ImporterOptions) { this.#options = options }
 
-  async load(files: readonly string[], changed: readonly string[] = [], texts?: Texts): Promise<Loaded> {
+  async load(files: readonly string[], changed: readonly string[] = [], texts?: Texts, as: RunAs = (_, run) => run()): Promise<Loaded> {
     this.#trusted.clear()
     const native = files.filter(file => this.#isNative(file)), source = files.filter(file => !this.#isNative(file))
-    const loaded = source.length > 0 ? await (await this.#theGraph()).load(source, changed, texts) : undefined
+    const loaded = source.length > 0 ? await (await this.#theGraph()).load(source, changed, texts, as) : undefined
     const modules = new Map<string, Namespace>(loaded?.modules)
-    for (const file of native) modules.set(file, nodeRequire(file) as Namespace)
+    for (const file of native) modules.set(file, as(file, () => nodeRequire(file) as Namespace))
     return {
       modules,
       commit: () => { loaded?.commit() },

@@ -10,7 +10,7 @@ import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { at, HarnessError, messageOf } from '../errors.js'
 import { cacheCanBeOff, compile, loadCompiler, type Compiled, type DynamicImport, type ImportFunction } from './compile.js'
-import type { Loaded } from './entry.js'
+import type { Loaded, RunAs } from './entry.js'
 import { bodyFor, missingName, NativeModules, withinTopLevel } from './evaluation.js'
 import { Files, over, type Texts, type TextSource } from './files.js'
 import { circles } from './module-cycles.js'
@@ -54,7 +54,7 @@ export class ModuleGraph {
     this.#resolver = new Resolver({ isHost: specifier => Object.hasOwn(options.builtins, specifier), ask: options.ask })
   }
 
-  async load(entries: readonly string[], changed: readonly string[], texts?: Texts): Promise<Loaded> {
+  async load(entries: readonly string[], changed: readonly string[], texts?: Texts, as: RunAs = (_, run) => run()): Promise<Loaded> {
     await loadCompiler()
     if (changed.length > 0) this.#checkCacheOnce()
     for (const file of changed) this.#dirty.add(file)
@@ -70,7 +70,7 @@ export class ModuleGraph {
 
     const modules = new Map<string, Namespace>()
     await withinTopLevel(staged, this.#options, async () => {
-      for (const [entry, file] of roots) modules.set(entry, await this.#evaluate(snapshot.get(file)!))
+      for (const [entry, file] of roots) modules.set(entry, await as(entry, () => this.#evaluate(snapshot.get(file)!)))
     })
     return {
       modules,

@@ -4,6 +4,7 @@
  */
 import { basename } from 'node:path'
 import { at, HarnessError, messageOf, show, type Place } from '../errors.js'
+import { runFor } from '../kernel/async-context.js'
 import type { SchemaResult, StandardSchema } from '../kernel/hooks.js'
 import { within } from '../kernel/limits.js'
 
@@ -20,7 +21,7 @@ export async function validateConfig(id: string, schema: StandardSchema | undefi
   if (!schema) return value
   let result: SchemaResult
   try {
-    result = await within(VALIDATE_MS, schema['~standard'].validate(value), () => new Error(`it did not answer within ${VALIDATE_MS} ms`))
+    result = await within(VALIDATE_MS, runFor(id, () => schema['~standard'].validate(value)), () => new Error(`it did not answer within ${VALIDATE_MS} ms`))
   } catch (error) {
     throw new HarnessError('config_invalid', `plugin "${id}": its Config could not check the config (${messageOf(error)})`, { cause: error })
   }

@@ -29,6 +29,28 @@ describe('in one run, a plugin that', () => {
   })
 })
 
+/** Before there is a version of it that could be asked for its name. */
+const loading = (top: string, validate = 'return { value }') => `${top}
+export const Config = { '~standard': { version: 1, vendor: 'own', validate(value: unknown) { ${validate} } } }
+export function apply() {}
+`
+describe('in one run, a plugin that, before its apply,', () => {
+  it.each([
+    ['ends the process in its top level', loading(`process.exit(0)`), /plugin "rude" could not be loaded: .*called process\.exit\(0\), which would end the host/],
+    ['ends the process in its top level, after an await', loading(`await new Promise(done => setTimeout(done, 1)); process.exit(0)`), /plugin "rude" could not be loaded: .*called process\.exit\(0\), which would end the host/],
+    ['ends the process while its config is checked', loading('', `process.exit(0)`), /called process\.exit\(0\), which would end the host/],
+    ['changes the current folder in its top level', loading(`process.chdir('/')`), /called process\.chdir\("\/"\), which would move the host/],
+    ['prints on stdout in its top level and while its config is checked', loading(`console.log('noise')`, `console.log('more noise'); return { value }`), /^noise\nmore noise$/m],
+    ['throws in a timer of its top level', loading(`setTimeout(() => { throw new Error('late boom') }, 1)`), /^hx: plugin "rude" threw outside of any call: late boom/m],
+    ['lets a promise of its top level reject', loading(`Promise.reject(new Error('unheard'))`), /^hx: plugin "rude" threw outside of any call: unheard/m],
+  ])('%s harms nobody: the task is done, and stdout holds the answer alone', async (_, code, says) => {
+    const { hx } = place({ 'harness.config.yaml': config('rude', 'guard'), 'plugins/rude.ts': code, 'plugins/guard.ts': guard, 'README.md': '# Demo\n' })
+    const { code: exit, stdout, stderr } = await hx(['agent', '--offline', '--trust', 'Read README.md'])
+    expect([exit, stdout.split('\n').length, stdout, stderr]).toEqual([0, 2, expect.stringContaining('"Demo"'), expect.stringMatching(says)])
+    expect(stderr).toContain('guard is there')
+  })
+})
+
 describe('in a daemon, a plugin that', () => {
   it('throws again and again outside of any call is stopped, also for the next daemon; the others and the daemon go on, and a fix brings it back', async () => {
     const here = place({ 'harness.config.yaml': config('rude', 'guard'), 'plugins/rude.ts': plugin(`const timer = setInterval(() => { throw new Error('tick') }, 20); ctx.effect(() => () => { clearInterval(timer) })`), 'plugins/guard.ts': guard, 'README.md': '# Demo\n' })

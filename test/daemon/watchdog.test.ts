@@ -72,7 +72,46 @@ describe('a plugin that never gives the process back', () => {
       })(),
     ])
   })
-  it('can not be named in native code after an await: the process is ended all the same, after a limit, with a report', { timeout: 60_000 }, async () => {
+  it('is named in native code after an await too, with the line where it waits for a process, else with its handler', { timeout: 60_000 }, async () => {
+    const after = (body: string) => at(`ctx.on('agent/turn-start', async () => { await new Promise(done => setTimeout(done, 5)); spin() })`, body).replace(`'node:child_process'`, `'node:child_process'; import { pbkdf2Sync } from 'node:crypto'`)
+    const slow = `pbkdf2Sync('a', 'b', 2e9, 64, 'sha512')`
+    const kinds = [
+      [after(`execSync('sleep 100')`), /held the whole process up for \d+\.\d s at \/.*plugins\/rude\.ts:9:\d+; mend it/],
+      [after(`execSync('sleep 100 | cat')`), /at \/.*plugins\/rude\.ts:9:\d+; mend it/],
+      [after(slow), /for \d+\.\d s in native code, in its handler of "agent\/turn-start" \(\/.*plugins\/rude\.ts:11:7\); mend it/],
+    ] as const
+    await Promise.all(kinds.map(async ([code, said]) => {
+      const { here, daemon } = await up(code)
+      await here.hx(['agent', '--detach', '--offline', 'Read README.md'])
+      expect((await daemon.ended).stderr).toMatch(said)
+    }))
+  })
+  it('is named in native code of its top level, of the check of its config and of its model', { timeout: 60_000 }, async () => {
+    const slow = `pbkdf2Sync('a', 'b', 2e9, 64, 'sha512')`
+    const kinds = [
+      `await null\n${slow}\nexport function apply() {}`,
+      `export const Config = { '~standard': { version: 1, vendor: 'x', validate: async (value: unknown) => { await null; ${slow}; return { value } } } }\nexport function apply() {}`,
+      `import type { Context } from 'harnessx'\nexport function apply(ctx: Context) {\n  ctx.models.register({ id: 'rude', defaultModel: 'm', ready: () => true, async *stream() { yield { kind: 'text', text: 'a' }; await null; ${slow} } })\n}`,
+    ]
+    await Promise.all(kinds.map(async (code, kind) => {
+      const { here, daemon } = await up(at('', LOOP))
+      here.write('plugins/rude.ts', `import { pbkdf2Sync } from 'node:crypto'\n${code}\n`)
+      if (kind === 2) await until(async () => (await here.hx(['agent', '--detach', '--model', 'rude', 'Hello'])).code === 0)
+      expect([kind, (await daemon.ended).stderr]).toEqual([kind, expect.stringMatching(/plugin "rude" is quarantined: it held the whole process up for \d+\.\d s in native code; mend it/)])
+    }))
+  })
+  it('is named by the innermost code of a plugin, whoever called that', { timeout: 60_000 }, async () => {
+    const here = place({
+      'harness.config.yaml': 'plugins: [rude, user, tool-fs, model-offline]\n', 'README.md': '# Demo\n',
+      'plugins/rude.ts': `export const provides = ['spinner']\nexport function apply(ctx) { ctx.provide('spinner', { spin() { ${LOOP} } }) }\n`,
+      'plugins/user.ts': `export const inject = ['spinner']\nexport function apply(ctx) { ctx.on('agent/turn-start', async () => { await null; ctx.spinner.spin() }) }\n`,
+    })
+    const daemon = here.start(['start', '--foreground', '--trust'])
+    await until(() => daemon.output().stderr.includes('listens on'))
+    await here.hx(['agent', '--detach', '--offline', 'Read README.md'])
+    expect((await daemon.ended).stderr).toMatch(/plugin "rude" is quarantined: .*plugins\/rude\.ts:2:/)
+  })
+  it('can not be named where nobody of them is at work: the process is ended all the same, after a limit, with a report', { timeout: 60_000 }, async () => {
     const { path } = folder()
     const child = spawn(process.execPath, [fileURLToPath(new URL('../support/processes/stuck.mjs', import.meta.url)), '3000', path], { stdio: ['pipe', 'pipe', 'pipe'] })
     let said = ''

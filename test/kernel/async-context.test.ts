@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest'
-import { type Activity, current, currentOwner, enclosing, enter, leave, runAs } from '../../core/kernel/async-context.js'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Activity, current, currentOwner, enclosing, enter, handlerSeat, leave, pluginSeat, runAs, runFor, seatFor, seats } from '../../core/kernel/async-context.js'
 import type { Owner } from '../../core/kernel/owners.js'
 import { deferred, sleep } from '../support/hooks.js'
 
@@ -52,4 +52,37 @@ it('an activity that was left encloses nothing and pins no parent', () => {
   leave(child)
   expect([enter(child, ids), child.parent]).toEqual([[], undefined])
   expect(enter(undefined, currentOwner)).toBeUndefined()
+})
+
+describe('who is at work, for another thread', () => {
+  const shared = new Int32Array(new SharedArrayBuffer(4))
+  const busy = (id: string): Owner => ({ ...owner(id), seat: seatFor(id) })
+  beforeEach(() => { seats(shared) })
+  afterEach(() => { seats(undefined) })
+
+  it('stands there in each part of what runs, between awaits, in timers and in promises, and not before or after', async () => {
+    const seen: string[] = [], look = (where: string) => { seen.push(`${where} ${shared[0] === seatFor('a') ? 'a' : shared[0]}`) }
+    look('before')
+    await runAs(busy('a'), async () => {
+      look('called')
+      await null
+      look('after a promise')
+      await sleep(1)
+      look('after a timer')
+      runAs(undefined, () => { look('inside, nobody') })
+      look('back')
+      await new Promise<void>(done => { setImmediate(() => { look('in a callback'); done() }) })
+    })
+    look('after')
+    expect(seen).toEqual(['before 0', 'called a', 'after a promise a', 'after a timer a', 'inside, nobody 0', 'back a', 'in a callback a', 'after 0'])
+  })
+  it('names the handler and, by it, the plugin; and a plugin that has no version yet', async () => {
+    const handler = handlerSeat(seatFor('a'))
+    expect([pluginSeat(handler), pluginSeat(seatFor('a')), handler === handlerSeat(seatFor('a'))]).toEqual([seatFor('a'), seatFor('a'), false])
+    enter({ owner: busy('a'), seat: handler, parent: undefined, over: false }, () => { expect(shared[0]).toBe(handler) })
+    await runFor('fresh', async () => {
+      await null
+      expect([shared[0], currentOwner()?.id]).toEqual([seatFor('fresh'), 'fresh'])
+    })
+  })
 })
