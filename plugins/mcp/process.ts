@@ -20,9 +20,9 @@ export interface ServerCommand {
 const LEAVES_MS = 500, TERM_MS = 1000
 /** Whoever left the group may hold its output open; it is not waited for. */
 const REST_MS = 200
-/** A message that is longer ends the connection. */
-const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 const MAX_LINE = 2000
+/** Lines of its standard error that are told in a while. */
+const MOST_LINES = 200, WHILE_MS = 10_000
 
 export class ServerProcess implements Transport {
   onclose?: () => void
@@ -30,6 +30,8 @@ export class ServerProcess implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   /** The last words on its standard error. */
   lastWords = ''
+  /** It was ended for that. */
+  saidTooMuch = false
   readonly #spec: ServerCommand
   readonly #sdk: Sdk
   readonly #line: (line: string) => void
@@ -37,8 +39,11 @@ export class ServerProcess implements Transport {
   #gone: Promise<void> = Promise.resolve()
   #ending: Promise<void> | undefined
 
-  /** `line` is told what it writes to its standard error. */
-  constructor(spec: ServerCommand, sdk: Sdk, line: (line: string) => void) {
+  readonly #maxBytes: number
+
+  /** `line` is told what it writes to its standard error; a message of more than `maxBytes` ends it. */
+  constructor(spec: ServerCommand, maxBytes: number, sdk: Sdk, line: (line: string) => void) {
+    this.#maxBytes = maxBytes
     this.#spec = spec
     this.#sdk = sdk
     this.#line = line
@@ -55,22 +60,14 @@ export class ServerProcess implements Transport {
     })
     const closed = new Promise(resolve => { child.once('close', resolve) })      // `once` would fail with a program that isn't there
     void this.#gone.then(() => settles(closed, REST_MS)).then(() => { this.onclose?.() })   // what it said last is still read
-    const buffer = new this.#sdk.ReadBuffer({ maxBufferSize: MAX_MESSAGE_BYTES })
     child.stdin.on('error', error => { this.onerror?.(error) })
-    child.stdout.on('data', (chunk: Buffer) => {
-      try { buffer.append(chunk) } catch (error) {
-        this.onerror?.(error as Error)
-        void this.close()
-        return
-      }
-      for (;;) {
-        try {
-          const message = buffer.readMessage()
-          if (message === null) return
-          this.onmessage?.(message)
-        } catch (error) { this.onerror?.(error as Error) }  // a line that is no message
-      }
-    })
+    child.stdout.on('data', splitter(this.#maxBytes, line => {
+      try { this.onmessage?.(this.#sdk.deserializeMessage(line)) } catch (error) { this.onerror?.(error as Error) }      // a line that is no message
+    }, () => {
+      this.saidTooMuch = true
+      child.stdout.destroy()
+      void this.close()
+    }))
     child.stderr.setEncoding('utf8').on('data', lines(line => {
       this.lastWords = line
       this.#line(line)
@@ -105,13 +102,33 @@ async function settles(promise: Promise<unknown>, ms: number): Promise<boolean> 
   const limit = new AbortController()
   try { return await Promise.race([promise.then(() => true), sleep(ms, false, { signal: limit.signal })]) } finally { limit.abort() }
 }
-/** Hands on whole lines, of a bounded length. */
+/** Hands on whole lines, each put together once; `tooLong` is the end. */
+function splitter(maxBytes: number, told: (line: string) => void, tooLong: () => void): (chunk: Buffer) => void {
+  let parts: Buffer[] = [], bytes = 0
+  return chunk => {
+    let from = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      const line = Buffer.concat([...parts, chunk.subarray(from, end)]).toString().trimEnd();
+      [parts, bytes, from] = [[], 0, end + 1]
+      if (line !== '') told(line)
+    }
+    parts.push(chunk.subarray(from))
+    bytes += chunk.length - from
+    if (bytes > maxBytes) tooLong()
+  }
+}
+/** Hands on whole lines, of a bounded length and number. */
 function lines(told: (line: string) => void): (text: string) => void {
-  let rest = ''
+  let rest = '', since = 0, count = 0
   return text => {
-    const parts = (rest + text).split('\n')
+    const parts = (rest + text).split('\n'), now = performance.now()
     rest = parts.pop()!.slice(-MAX_LINE)
-    for (const line of parts) if (line.trim() !== '') told(line.trimEnd().slice(0, MAX_LINE))
+    if (now - since > WHILE_MS) [since, count] = [now, 0]
+    for (const line of parts.filter(part => part.trim() !== '')) {
+      count++
+      if (count <= MOST_LINES) told(line.trimEnd().slice(0, MAX_LINE))
+      else if (count === MOST_LINES + 1) told(`(more than ${MOST_LINES} lines in ${WHILE_MS / 1000} s; the rest of them is left out)`)
+    }
   }
 }
 function failure(error: NodeJS.ErrnoException, { command, cwd }: ServerCommand): Error {

@@ -8,11 +8,11 @@ const PACKAGE = '@modelcontextprotocol/sdk'
 export type Sdk = Awaited<ReturnType<typeof load>>
 
 async function load() {
-  const [{ Client }, { StreamableHTTPClientTransport, StreamableHTTPError }, { ReadBuffer, serializeMessage }, { CallToolResultSchema, McpError, ErrorCode, ToolListChangedNotificationSchema }] = await Promise.all([
+  const [{ Client }, { StreamableHTTPClientTransport, StreamableHTTPError }, { deserializeMessage, serializeMessage }, { CallToolResultSchema, McpError, ErrorCode, ToolListChangedNotificationSchema }] = await Promise.all([
     import('@modelcontextprotocol/sdk/client/index.js'), import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
     import('@modelcontextprotocol/sdk/shared/stdio.js'), import('@modelcontextprotocol/sdk/types.js'),
   ])
-  return { Client, StreamableHTTPClientTransport, StreamableHTTPError, ReadBuffer, serializeMessage, CallToolResultSchema, McpError, ErrorCode, ToolListChangedNotificationSchema }
+  return { Client, StreamableHTTPClientTransport, StreamableHTTPError, deserializeMessage, serializeMessage, CallToolResultSchema, McpError, ErrorCode, ToolListChangedNotificationSchema }
 }
 
 export async function loadSdk(): Promise<Sdk> {

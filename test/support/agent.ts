@@ -119,10 +119,10 @@ export const ofType = <T extends SessionEventType>(log: readonly RunEvent[], typ
 export const conversation = (request: ModelRequest): string[] =>
   request.messages.filter(message => message.role !== 'system').map(message => `${message.role}${message.toolCallId === undefined ? '' : ` ${message.toolCallId}`}: ${textOf(message)}`)
 /** Resolves once `holds`; fails after two seconds. */
-export async function until(holds: () => unknown, what = 'the condition'): Promise<void> {
-  const end = performance.now() + 2000
+export async function until(holds: () => unknown, what = 'the condition', ms = 2000): Promise<void> {
+  const end = performance.now() + ms
   while (!holds()) {
-    if (performance.now() > end) throw new Error(`${what} did not come true within 2 s`)
+    if (performance.now() > end) throw new Error(`${what} did not come true within ${ms / 1000} s`)
     await new Promise(resolve => { setTimeout(resolve, 1) })
   }
 }
