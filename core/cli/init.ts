@@ -45,7 +45,7 @@ async function typesFor(cwd: string): Promise<string[]> {
   const file = join(cwd, 'plugins', 'tsconfig.json')
   if (existsSync(file)) return []
   makeFolder(dirname(file))
-  await writeFile(file, `${JSON.stringify({ compilerOptions: { target: 'es2022', module: 'esnext', moduleResolution: 'bundler', strict: true, noEmit: true, skipLibCheck: true } }, null, 2)}\n`, { flag: 'wx' })
+  await writeFile(file, `${JSON.stringify({ compilerOptions: { target: 'es2023', module: 'esnext', moduleResolution: 'bundler', strict: true, noEmit: true, skipLibCheck: true } }, null, 2)}\n`, { flag: 'wx' })
   return [file]
 }
 async function ignoredIn(cwd: string): Promise<string[]> {

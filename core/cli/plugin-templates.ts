@@ -203,7 +203,7 @@ export function apply(ctx: Context, { prefix }: z.infer<typeof Config>) {
     onlyWhenNamed: true,                                     // never the first choice; drop this line when it should be
     ready: () => true,                                       // or a sentence that says what to set
     async* stream({ messages }) {
-      const said = prefix + textOf(messages.findLast(message => message.role === 'user') ?? { content: [] })
+      const said = prefix + textOf(messages.filter(message => message.role === 'user').at(-1) ?? { content: [] })
       yield { kind: 'text', text: said }                     // pieces as they come, then the whole reply
       yield { kind: 'reply', reply: { message: { role: 'assistant', content: [text(said)] }, finish: 'stop', usage: { inputTokens: 0, outputTokens: 0 } } }
     },

@@ -34,11 +34,14 @@ export function placeIn(stack: string | undefined, file?: string): Place | undef
   return undefined
 }
 
-/** A plugin's own error of its loading becomes `plugin_failed`, with its message and the place in the plugin's file; what core refused stays what it is. */
+/** A plugin's own error of its loading becomes `plugin_failed`, with its message and the place in the plugin's file; what core refused stays what it is, and is told the place too. */
 export function loadFailure({ id, file }: { readonly id: string; readonly file?: string | undefined }, thrown: unknown): HarnessError {
   const error = readable(thrown)
-  if (error instanceof HarnessError) return error
   const stack = error instanceof Error ? error.stack ?? '' : ''          // read now: an unread stack keeps the code of its frames alive
+  if (error instanceof HarnessError) {
+    const place = error.place ?? (file === undefined ? undefined : placeIn(stack, file))
+    return place === error.place ? error : new HarnessError(error.code, `${error.message} (${at(place!)})`, { place, cause: error.cause })
+  }
   const place = file === undefined ? undefined : placeIn(stack, file) ?? { file }
   return new HarnessError('plugin_failed', `plugin "${id}" threw while it was loaded: ${messageOf(error)}${place ? ` (${at(place)})` : ''}`, { place, cause: error })
 }

@@ -32,7 +32,7 @@ export function entryFile(row: Row, installation: Installation, files: Files): E
   const looked = atHome ? [...shipped, ...own] : [...own, ...shipped]
   const file = looked.find(path => files.isFile(path))
   if (file !== undefined) return { file, looked, ...(!atHome && own.includes(file) && !shipped.includes(file) && shipped.some(path => files.isFile(path)) && { shadows: true }) }
-  return fromPackage(row, `harnessx-plugin-${row.name}`, folder, files, looked, [...braced(own), 'a shipped plugin'], () => didYouMean(row.name, shippedNames(installation)))
+  return fromPackage(row, `harnessx-plugin-${row.name}`, folder, files, looked, [...braced(own), 'a shipped plugin'], () => didYouMean(row.name, [...namesIn(join(folder, 'plugins')), ...namesIn(installation.plugins)]))
 }
 
 function fromWritten(row: Row, from: string, folder: string, files: Files): EntryFile {
@@ -63,6 +63,7 @@ const isSource = (file: string): boolean => /\.[mc]?[jt]sx?$/.test(file)
 const endings = (path: string): string[] => ENDINGS.map(ending => path + ending)
 const shippedPaths = (name: string, { built, plugins }: Installation): string[] =>
   built ? [join(plugins, `${name}.cjs`)] : [join(plugins, `${name}.ts`), join(plugins, name, 'index.ts')]
-function shippedNames({ plugins }: Installation): string[] {
-  try { return readdirSync(plugins).map(name => name.replace(/\.(?:cjs|ts)$/, '')) } catch { return [] }      // an installation without its plugins has no name that may be meant
+/** The names of the plugins in a folder, as a row would say them; where there is no folder, none can be meant. */
+function namesIn(folder: string): string[] {
+  try { return readdirSync(folder).filter(name => !/\.(?:test|spec)\.|^tsconfig/.test(name)).map(name => name.replace(/\.[cm]?[jt]s$/, '')) } catch { return [] }
 }

@@ -3,7 +3,7 @@
  * Any Standard Schema will do; zod's issues carry more than the standard asks for, and are worded in the host's way where they do.
  */
 import { basename } from 'node:path'
-import { at, HarnessError, messageOf, show, type Place } from '../errors.js'
+import { at, didYouMean, HarnessError, messageOf, show, type Place } from '../errors.js'
 import { runFor } from '../kernel/async-context.js'
 import type { SchemaResult, StandardSchema } from '../kernel/hooks.js'
 import { within } from '../kernel/limits.js'
@@ -28,7 +28,7 @@ export async function validateConfig(id: string, schema: StandardSchema | undefi
   if (!result.issues) return result.value
   const problems = result.issues.slice(0, SHOWN).map(issue => {
     const path = pathOf(issue)
-    return { text: sentence(issue, path, written ?? {}), where: place(path) }
+    return { text: sentence(issue, path, written ?? {}, schema), where: place(path) }
   })
   const more = result.issues.length - problems.length
   throw new HarnessError('config_invalid', `plugin "${id}": ${problems.map(({ text, where }) => `${text} (${at({ file: basename(where.file), line: where.line })})`).join('; ')}${more > 0 ? `; and ${more} more` : ''}`, { place: problems[0]?.where })
@@ -36,13 +36,26 @@ export async function validateConfig(id: string, schema: StandardSchema | undefi
 
 const pathOf = (issue: Issue): PropertyKey[] => (issue.path ?? []).map(part => typeof part === 'object' ? part.key : part)
 
-function sentence(issue: Issue, path: readonly PropertyKey[], config: unknown): string {
+function sentence(issue: Issue, path: readonly PropertyKey[], config: unknown, schema: StandardSchema): string {
   const name = ['config', ...path].reduce<string>((text, part) => typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`, '')
   const { keys, code } = issue as ZodIssue
-  if (code === 'unrecognized_keys' && keys) return `${name} has no ${keys.length === 1 ? 'key' : 'keys'} ${keys.map(show).join(', ')}`
+  if (code === 'unrecognized_keys' && keys) return `${name} has no ${keys.length === 1 ? 'key' : 'keys'} ${keys.map(show).join(', ')}${keys.length === 1 ? didYouMean(keys[0]!, keysAt(schema, path)) : ''}`
   const received = lookUp(config, path)
   const wanted = wording(issue)
   return received === undefined ? `${name} is missing and ${wanted}` : `${name} ${wanted}, received ${show(received)}`
+}
+
+/** The keys that a schema of zod, whoever's copy of it, knows at `path`; of another schema, none. */
+function keysAt(schema: unknown, path: readonly PropertyKey[]): readonly string[] {
+  let inner = unwrapped(schema)
+  for (const part of path) inner = unwrapped(inner?.shape?.[String(part)] ?? inner?.element ?? inner?.valueType)
+  return Object.keys(inner?.shape ?? {})
+}
+interface ZodLike { readonly shape?: Readonly<Record<string, unknown>>; readonly element?: unknown; readonly valueType?: unknown; unwrap?(): unknown }
+function unwrapped(schema: unknown): ZodLike | undefined {
+  let inner = schema as ZodLike | undefined
+  for (let depth = 0; depth < 8 && inner?.shape === undefined && inner?.element === undefined && typeof inner?.unwrap === 'function'; depth++) inner = inner.unwrap() as ZodLike | undefined
+  return inner
 }
 
 /** `must be …`, from what zod knows of it, else the schema's own message. */

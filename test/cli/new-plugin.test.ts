@@ -23,6 +23,13 @@ describe('hx plugins new', () => {
     expect(stdout).toContain(`# pass ${KINDS.length}`)
     expect(stdout).toContain('# fail 0')
   }, 60_000)
+  it('begins with a plugin of any kind that compiles as hx init has set it up', async () => {
+    const { hx, folder, write } = place({ 'package.json': '{"type":"module"}' })
+    expect((await hx(['init'])).code).toBe(0)
+    for (const kind of KINDS) write(`plugins/my-${kind}.ts`, TEMPLATES[kind](`my-${kind}`).source)
+    const { stdout } = await run(process.execPath, [fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url)), '-p', join(folder, 'plugins')], { cwd: folder }).catch((error: { stdout: string }) => error)
+    expect(stdout).toBe('')
+  }, 60_000)
   it('writes plugin, test and row, keeps the comments of the config, and says what to do next', async () => {
     const { hx, folder } = place({ 'harness.config.yaml': '# mine\nplugins:\n  - audit   # first\n' })
     const { code, stdout } = await hx(['plugins', 'new', 'my-tool', '--from', 'tool', '--trust'])

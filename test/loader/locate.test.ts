@@ -98,6 +98,10 @@ describe('an entry', () => {
     expect(audit!.missing).toBeUndefined()
     expect(looked).toContain(at.at('project/plugins/gone/index.ts'))
   })
+  it('that is misspelt is told the name that is meant, of the files beside the config too', () => {
+    const at = world({ [project]: 'plugins: [my-gaurd, audti]', 'project/plugins/my-guard.ts': '', 'project/plugins/my-guard.test.mjs': '' })
+    expect(at.read().entries.map(({ missing }) => /did you mean "(.*)"/.exec(missing!.message)?.[1])).toEqual(['my-guard', 'audit'])
+  })
   it('that is nearly named like a shipped one is told so', () => {
     const at = world({ [project]: 'plugins: [audti]', 'inst/plugins/audit.ts': '' })
     expect(at.read().entries[0]!.missing!.message).toMatch(/; did you mean "audit"\?$/)

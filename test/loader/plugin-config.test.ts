@@ -9,7 +9,7 @@ const place = (path: readonly PropertyKey[]) => ({ file: '/home/x/harness.config
 const validate = (schema: StandardSchema | undefined, config: unknown) => validateConfig('guard', schema, config, place)
 const schema = z.object({
   limit: z.int().positive().optional(), mode: z.enum(['x', 'y']).optional(), name: z.string().min(3).optional(), tags: z.array(z.string()).max(2).optional(),
-  every: duration.prefault('10m'), rules: z.array(z.object({ when: z.string() })).optional(), own: z.string().refine(text => text.startsWith('a'), 'must start with "a"').optional(), odd: z.string().regex(/x/).optional(),
+  every: duration.prefault('10m'), rules: z.array(z.strictObject({ when: z.string() })).optional(), own: z.string().refine(text => text.startsWith('a'), 'must start with "a"').optional(), odd: z.string().regex(/x/).optional(),
 }).strict()
 
 describe('the config of a plugin', () => {
@@ -23,6 +23,7 @@ describe('the config of a plugin', () => {
   })
   it.each<[unknown, string]>([
     [{ limit: 'ten' }, 'config.limit must be a number, received "ten" (harness.config.yaml:13)'],
+    [{ rules: [{ when: 'y', wehn: 'x' }] }, 'config.rules[0] has no key "wehn"; did you mean "when"? (harness.config.yaml:14)'],
     [{ limit: 1.5 }, 'config.limit must be an integer, received 1.5 (harness.config.yaml:13)'],
     [{ limit: 0 }, 'config.limit must be more than 0, received 0 (harness.config.yaml:13)'],
     [{ mode: 'z' }, 'config.mode must be one of "x", "y", received "z" (harness.config.yaml:13)'],
@@ -32,7 +33,7 @@ describe('the config of a plugin', () => {
     [{ every: 'soon' }, 'config.every must be a duration such as "500ms", "5s" or "10m", received "soon" (harness.config.yaml:13)'],
     [{ own: 'b' }, 'config.own must start with "a", received "b" (harness.config.yaml:13)'],
     [{ odd: 'b' }, 'config.odd is wrong: Invalid string: must match pattern /x/, received "b" (harness.config.yaml:13)'],
-    [{ limt: 1 }, 'config has no key "limt" (harness.config.yaml:12)'],
+    [{ limt: 1 }, 'config has no key "limt"; did you mean "limit"? (harness.config.yaml:12)'],
     ['text', 'config must be an object, received "text" (harness.config.yaml:12)'],
     [{ limit: 'a', mode: 'b', name: 1, every: 1, own: 1 }, 'config.limit must be a number, received "a" (harness.config.yaml:13); config.mode must be one of "x", "y", received "b" (harness.config.yaml:13); config.name must be a string, received 1 (harness.config.yaml:13); and 2 more'],
   ])('that is wrong is told with the place: %j', async (config, message) => {

@@ -85,7 +85,7 @@ describe('an edit that is wrong', () => {
     ['throws late', `export const apply = async ctx => { ctx.on('agent/pre-tool-use', () => {}); await null; throw new Error('late') }`, /late/],
     ['throws at the top', `throw new Error('top')`, /top/],
     ['imports what is not there', `import './missing.ts'; export const apply = () => {}`, /missing/],
-    ['has a hook that does not exist', `export const apply = ctx => { ctx.on('agent/pre-tool-us', () => {}) }`, /did you mean "agent\/pre-tool-use"/],
+    ['has a hook that does not exist', `export const apply = ctx => { ctx.on('agent/pre-tool-us', () => {}) }`, /did you mean "agent\/pre-tool-use"\? \(.*a\.ts:1:\d+\)$/],
     ['needs a service that is not there', `export const inject = ['vault']; export const apply = () => {}`, /keeps running as before: waits for service "vault", which no enabled plugin provides/],
     ['has a Config the config does not fit', `import { z } from 'harnessx'; export const Config = z.object({ token: z.string() }); export const apply = () => {}`, /config\.token is missing and must be a string \(harness\.config\.yaml:11\)/],
   ])('keeps the old version when it %s, says why, and a fix loads', async (_, text, message) => {
