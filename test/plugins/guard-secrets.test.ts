@@ -17,7 +17,7 @@ const WAYS: readonly (readonly [string, object])[] = [
 ]
 const HARMLESS: readonly (readonly [string, object])[] = [
     ['read_file', { path: '.env.example' }], ['read_file', { path: 'src/a.ts' }], ['write_file', { path: 'docs.md', content: 'put it into .env' }], ['write_file', { path: 'b.txt', content: '.env' }], ['edit_file', { path: 'README.md', old_text: 'CANARY', new_text: '.env' }], ['grep', { pattern: '.env' }], ['read_file', { path: 'src/credentials/index.ts' }],
-    ...bash('cat .env.example', 'grep -rn process.env src', 'node -e "console.log(process.env)"', 'ls *', 'ls src/*.ts', "sed 's/.*//' README.md", 'git status', 'cat id_rsa.pub', 'ps aux', 'ps -e', 'ps -ef | grep node', 'ps -o pid,user,comm'),
+    ...bash('cat .env.example', 'grep -rn process.env src', 'node -e "console.log(process.env)"', 'ls *', 'ls src/*.ts', "sed 's/.*//' README.md", 'git status', 'cat id_rsa.pub', 'ps aux > /dev/null', 'ps -e > /dev/null', 'ps -ef | grep -c node', 'ps -o pid,user,comm > /dev/null'),
 ]
 
 describe('guard-secrets', () => {
