@@ -3,10 +3,11 @@
  * Pure but for `where`, which knows the workspace. What can't be read is asked about, never allowed.
  */
 import { homedir } from 'node:os'
+import { isInert } from './inert.js'
 import { pathsOf, type NamedPath } from './paths.js'
 import { concerns, covers, type Rule } from './rules.js'
 import { readCommand, type SimpleCommand } from './shell.js'
-import { isOpen, readable } from './word.js'
+import { basename, isOpen, readable } from './word.js'
 
 export interface Policy {
   readonly deny: readonly Rule[]
@@ -27,6 +28,8 @@ export interface Judgement {
   readonly outside?: readonly NamedPath[] | undefined
 }
 const ALLOWED: Judgement = { kind: 'allow', reason: 'no rule concerns it' }
+/** Of a word that may hold a script. */
+const MAX_READ = 4096
 const RANK = { allow: 0, ask: 1, deny: 2 }
 
 export async function judgeCommand(source: string, policy: Policy, where: Where): Promise<Judgement> {
@@ -47,6 +50,7 @@ async function judgeSimple(command: SimpleCommand, policy: Policy, where: Where)
       if (match === 'yes') return { kind: 'deny', reason: `'${rule.text}' is on the deny list`, rule: rule.text, ...about }
       return match === 'maybe' ? { kind: 'ask', reason: `'${rule.text}' is on the deny list, and this may turn out to be it: ${command.source}`, rule: rule.text, ...about } : ALLOWED
     }),
+    mentioned(command, policy),
     ...policy.ask.map((rule): Judgement => concerns(rule, command.words) === 'no' ? ALLOWED : { kind: 'ask', reason: `'${rule.text}' is on the ask list: ${command.source}`, rule: rule.text, ...about }),
   ])
   const paths = await Promise.all(pathsOf(command).map(named => judgePath(named, where, about)))
@@ -55,6 +59,28 @@ async function judgeSimple(command: SimpleCommand, policy: Policy, where: Where)
   if (covered) return strictest([listed, ...paths.filter(({ kind }) => kind === 'deny'), { kind: 'allow', reason: `'${covered.text}' is on the allow list`, rule: covered.text, ...about }])
   const rest: Judgement = command.inner || isRedirection || command.words.length === 0 || policy.otherwise === 'allow' ? ALLOWED : { kind: policy.otherwise, reason: `no rule allows it: ${command.source}`, ...about }
   return outside.length === 0 ? strictest([listed, ...paths, rest]) : { ...strictest([listed, ...paths, rest]), outside }
+}
+
+/** Names of commands that are parts of others too: `vagrant halt`, `manage.py shutdown`. */
+const SUBCOMMANDS = /^(?:reboot|shutdown|halt|poweroff|init|batch|at)$/
+/** A program that nobody listed may run its words, one by one or as a script: what is denied there is asked about. */
+function mentioned({ words: [name = '', ...rest], assignments, source }: SimpleCommand, policy: Policy): Judgement {
+  if (/^[<>]$/.test(name) || isInert(basename(name))) return ALLOWED
+  const denied = policy.deny.filter(({ words: [first = ''] }) => !/^[<>*]/.test(first))
+  for (const candidates of [...rest.map((word, i) => [[word, ...rest.slice(i + 1)], ...scriptsIn(word, denied)]), assignments.map(({ value }) => value.trim().split(/\s+/))]) {
+    const rule = denied.find(rule => candidates.some((words, n) => (n > 0 || !SUBCOMMANDS.test(words[0]!)) && concerns(rule, words) === 'yes'))
+    if (rule) return { kind: 'ask', reason: `'${rule.text}' is on the deny list, and ${readable(name)} may run it: ${source}`, rule: rule.text, command: source }
+  }
+  return ALLOWED
+}
+
+/** Where a text goes on with a name of the list, as in `system("sudo ls")` or `--with=sudo`: what a shell would read from there on. */
+function scriptsIn(text: string, rules: readonly Rule[]): readonly (readonly string[])[] {
+  if (!/[^\w./@-]/.test(text) || text.length > MAX_READ) return []                                                   // a plain word
+  return rules.flatMap(({ words: [name = ''] }) => {
+    const at = text.search(new RegExp(`${SUBCOMMANDS.test(name) ? '(?<=["\'`(!;|&=:]\\s*)' : ''}(?<![\\w./-])(?:/[\\w./-]*/)?${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![\\w./=-])`, 'i'))
+    return at < 0 ? [] : [text.slice(at).split(/["'`;|&)\]\n]/, 1)[0]!.split(/[\s,]+/).filter(word => word !== '')]
+  })
 }
 
 async function judgePath({ path, mode }: NamedPath, where: Where, about: { command: string }): Promise<Judgement> {

@@ -15,7 +15,8 @@ const TEXT = new Set(['echo', 'printf', 'tr', 'expr', 'basename', 'dirname', 'se
 const WRITERS = new Set(['rm', 'mv', 'cp', 'tee', 'touch', 'mkdir', 'rmdir', 'ln', 'chmod', 'chown', 'chgrp', 'dd', 'install', 'truncate', 'rsync', 'unlink', 'shred', 'patch', 'mkfifo', 'mknod'])
 /** The first operand is a pattern or program, unless one of these options gives it; `-d /` and the like take text. */
 const PATTERN_FIRST: Readonly<Record<string, RegExp>> = { grep: /^-[A-Za-z]*[ef]$|^--(?:regexp|file)\b/, egrep: /^-[ef]/, fgrep: /^-[ef]/, rg: /^-[ef]/, ag: /^$/, ack: /^--match/, sed: /^-[A-Za-z]*[ef]$|^--(?:expression|file)\b/, awk: /^-[ef]/, gawk: /^-[ef]/, jq: /^-f|^--from-file/, yq: /^$/ }
-const TEXT_OPTION: Readonly<Record<string, RegExp>> = { grep: /^-[A-Za-z]*e$/, egrep: /^-e$/, fgrep: /^-e$/, rg: /^-[ge]$/, sed: /^-[A-Za-z]*e$/, awk: /^-[Fv]$/, gawk: /^-[Fv]$/, cut: /^-d$/, sort: /^-t$/, paste: /^-d$/, column: /^-s$/, xargs: /^-[dI]$/, git: /^-[SGm]$/, find: /^-i?(?:path|wholename|regex|name)$/, curl: /^-[HXAeu]$/, wget: /^-[U]$/ }
+const TEXT_OPTION: Readonly<Record<string, RegExp>> = { grep: /^-[A-Za-z]*e$/, egrep: /^-e$/, fgrep: /^-e$/, rg: /^-[ge]$/, sed: /^-[A-Za-z]*e$/, awk: /^-[Fv]$/, gawk: /^-[Fv]$/, cut: /^-d$/, sort: /^-t$/, paste: /^-d$/, column: /^-s$/, xargs: /^-[dI]$/, git: /^-[SGm]$/, docker: /^(?:-w|--workdir)$/, podman: /^(?:-w|--workdir)$/, find: /^-i?(?:path|wholename|regex|name)$/, curl: /^-[HXAeu]$/, wget: /^-[U]$/ }
+const CONTAINERS = /^(?:docker|podman|nerdctl)$/
 const DEVICES = /^\/dev\/(?:null|zero|stdin|stdout|stderr|tty|u?random|fd\/\d+)$/
 /** Where programs of the system stand: naming one to run it is no reach outside. */
 const PROGRAMS = /^\/(?:usr\/)?(?:local\/)?s?bin\/|^\/(?:usr\/local|opt|usr\/lib|nix\/store)\//
@@ -26,7 +27,7 @@ export function pathsOf({ words, assignments, cwds }: SimpleCommand): readonly N
   const add = (text: string, mode: NamedPath['mode'] = 'read') => {
     for (const path of placesOf(text, cwds)) if (!DEVICES.test(path)) found.set(`${mode} ${path}`, { path, mode })
   }
-  for (const { name, value } of assignments) for (const part of name.endsWith('PATH') ? value.split(':') : [value]) if (/^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(part) && !PROGRAMS.test(`${part}/`)) add(part)
+  for (const { name, value } of assignments) for (const part of name.endsWith('PATH') ? value.split(':') : /^(?:NODE_OPTIONS|PERL5OPT|RUBYOPT|JAVA_TOOL_OPTIONS)$/.test(name) ? value.split(/[\s=:]+/) : [value]) if (/^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(part) && !PROGRAMS.test(`${part}/`)) add(part)
   if (name === '>' || name === '<') { add(rest[0] ?? '', name === '>' ? 'write' : 'read'); return [...found.values()] }
   if (name.includes('/') && !PROGRAMS.test(name)) add(name)
   const command = basename(name)
@@ -38,7 +39,7 @@ export function pathsOf({ words, assignments, cwds }: SimpleCommand): readonly N
     if (textOption?.test(rest[i - 1] ?? '')) continue
     if (/^-./.test(word)) { for (const value of valuesOf(word)) add(value, mode); continue }
     if (pattern) { pattern = false; continue }
-    for (const value of operandsOf(word)) add(value, mode)
+    for (const value of operandsOf(CONTAINERS.test(command) ? word.replace(/(?<=.):.*$/s, '') : word)) add(value, mode)               // what stands behind the colon is a path in the container
   }
   return [...found.values()]
 }
@@ -46,13 +47,15 @@ export function pathsOf({ words, assignments, cwds }: SimpleCommand): readonly N
 /** `--out=/x`, `-I/x`; a lone `/` there is a separator (`-F/`). */
 function valuesOf(flag: string): readonly string[] {
   const value = flag.includes('=') ? flag.slice(flag.indexOf('=') + 1) : /^-[A-Za-z]([/~.].*)$/s.exec(flag)?.[1]
-  return value === undefined || value === '/' ? [] : operandsOf(value)
+  return value === undefined || (value === '/' && !/^--(?:work-tree|git-dir|root|prefix|directory|dir|target|chdir|cwd)=/.test(flag)) ? [] : operandsOf(value)
 }
 /** A path, or the paths in `if=/x`, `@/x`, `/host:/container`; nothing for a URL or a sentence. */
 function operandsOf(word: string): readonly string[] {
   if (/^file:\/\//.test(word)) return [word.replace(/^file:\/\/[^/]*/, '')]
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(word) || word.length > 4096) return []
   if (/\s/.test(word) && !/^[/~]/.test(word)) return []
+  const mounts = [...word.matchAll(/(?:^|,)(?:source|src)=([^,]+)/g)].map(([, path]) => path!)
+  if (mounts.length > 0) return mounts
   const bare = word.replace(/^(?:[\w.-]+=)?@?/, '')
   if (bare !== word && PROGRAMS.test(bare)) return []                                                           // CC=/usr/bin/gcc
   return /^[/~.]/.test(bare) ? bare.split(':') : [bare]

@@ -5,6 +5,7 @@
  */
 import { forEachChild, parse, type Assignment, type Command, type ParsedScript, type Redirection, type Script, type SyntaxNode, type Word, type WordPart } from 'unbash'
 import { GLOB, HOLE, isOpen, readable } from './word.js'
+import { bringsSettings, SETS } from './git.js'
 import { innerOf } from './wrappers.js'
 
 export interface SimpleCommand {
@@ -21,12 +22,12 @@ export interface SimpleCommand {
 }
 export interface Reading { readonly commands: readonly SimpleCommand[]; readonly unclear: readonly string[] }
 
-const MAX_LENGTH = 65_536, MAX_COMMANDS = 50, MAX_DEPTH = 8, MAX_CWDS = 8
+const MAX_LENGTH = 65_536, MAX_COMMANDS = 50, MAX_DEPTH = 8, MAX_CWDS = 8, MAX_CHOICES = 64
 /** Builtins that evaluate words as arithmetic or as a variable's subscript, where a quoted `$(…)` runs after all; the second only with `-v`. */
 const EVALUATING = new Set(['let', 'read', 'declare', 'typeset', 'local', 'export', 'readonly', 'unset', 'mapfile', 'readarray', 'wait']), EVALUATING_V = new Set(['test', '[', 'printf'])
 
 /** Variables whose value some program runs. */
-const RUN_VARIABLES = /^(?:GIT_(?:SSH|SSH_COMMAND|EDITOR|SEQUENCE_EDITOR|PAGER|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)|(?:MAN|SYSTEMD_)?PAGER|LESSOPEN|LESSCLOSE|EDITOR|VISUAL|FCEDIT|BROWSER|PROMPT_COMMAND|PS[0-4]|RSYNC_RSH|CVS_RSH|SUDO_ASKPASS|SSH_ASKPASS|npm_config_script_shell)$/
+const RUN_VARIABLES = /^(?:GIT_(?:SSH|SSH_COMMAND|EDITOR|SEQUENCE_EDITOR|PAGER|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)|(?:MAN|SYSTEMD_)?PAGER|LESSOPEN|LESSCLOSE|EDITOR|VISUAL|FCEDIT|BROWSER|PROMPT_COMMAND|PS[0-4]|RSYNC_RSH|CVS_RSH|CC|CXX|LD|AR|RUSTC|RUSTC_(?:WORKSPACE_)?WRAPPER|CARGO_TARGET_\w+_RUNNER|SUDO_ASKPASS|SSH_ASKPASS|npm_config_script_shell)$/
 
 export function readCommand(source: string): Reading {
   const reader = new Reader()
@@ -65,8 +66,11 @@ class Reader {
       }, 'kept')
       case 'Pipeline': return node.commands.forEach(command => { this.#beside(() => { this.#node(command) }, node.commands.length > 1 ? 'forgotten' : 'kept') })
       case 'Subshell': case 'Coproc': return this.#beside(() => { this.#children(node) }, 'forgotten')
-      case 'If': case 'While': case 'For': case 'ArithmeticFor': case 'Select': case 'Case': case 'Function': return this.#beside(() => { this.#children(node) }, 'either')
-      case 'Assignment': this.#literal((node.value.type === 'Word' ? [node.value] : node.value.elements).map(spell))
+      case 'If': case 'While': case 'For': case 'ArithmeticFor': case 'Select': case 'Case': return this.#beside(() => { this.#children(node) }, 'either')
+      case 'Function': return this.#beside(() => { this.#function(node) }, 'either')
+      case 'Assignment':
+        if (node.name === 'BASH_ALIASES' || node.name === 'BASH_CMDS') this.unclear.add(`${node.name} makes a name mean another command`)
+        this.#literal((node.value.type === 'Word' ? [node.value] : node.value.elements).map(spell))
         return this.#children(node)
       case 'CommandExpansion': case 'ProcessSubstitution': case 'ArithmeticCommandExpansion':
         if (node.script) return this.#beside(() => { this.#nested(node.script!) }, 'forgotten')
@@ -96,11 +100,17 @@ class Reader {
     if (after === 'forgotten') this.#cwds = before
     else if (after === 'either') this.#cwds = either(before, this.#cwds)
   }
+  /** One that starts itself beside itself never ends: `:(){ :|:& };:`. */
+  #function(node: Extract<SyntaxNode, { type: 'Function' }>): void {
+    const before = this.commands.length, name = spell(node.name)
+    this.#children(node)
+    if (this.commands.slice(before).filter(({ words }) => words[0] === name).length > 1) this.unclear.add('a function starts itself more than once')
+  }
   /** Arithmetic and subscripts evaluate a value once more, so that a quoted `$(…)` in it runs after all. */
   #literal(texts: readonly string[]): void { if (texts.some(text => /\$\(|`/.test(text))) this.unclear.add('quoted text may be evaluated again') }
 
   #command(node: Command): void {
-    const words = [...node.name ? [node.name] : [], ...node.args].map(spell)
+    const words = [...node.name ? [node.name] : [], ...node.args].flatMap(expanded)
     const assignments = node.prefix.filter(item => item.type === 'Assignment').map(assigned)
     this.#children(node)                                     // substitutions and redirections, which come first
     if (words.length > 0 || assignments.length > 0) this.#simple(words, assignments, stdinOf(node.redirects))
@@ -110,8 +120,11 @@ class Reader {
     if (!this.#add({ words, assignments, source: [...assignments.map(({ name, value }) => `${name}=${value}`), ...words].map(readable).join(' ') })) return
     const [name] = words
     if (name === undefined) return
-    if (isOpen(name)) return void this.unclear.add(`the command itself is only known when it runs (${readable(name)})`)
+    if (isOpen(name) || name.startsWith('/dev/fd/')) return void this.unclear.add(`the command itself is only known when it runs (${readable(name)})`)
     if (EVALUATING.has(name) || (EVALUATING_V.has(name) && words.includes('-v'))) this.#literal(words)
+    if (assignedIn(name, words, assignments).some(({ name: variable, value }) => /^(?:BASH_)?ENV$/.test(variable) && (isOpen(value) || /^\/(?:dev|proc)\//.test(value)))) this.unclear.add('a shell begins with a file that is only known when it runs')
+    if (assignedIn(name, words, assignments).some(({ name: variable, value }) => bringsSettings(variable, value))) this.unclear.add(SETS)
+    if (words.some(word => /^BASH_FUNC_.+=/s.test(word))) this.unclear.add('a function comes through the environment')
     for (const { name: variable, value } of assignedIn(name, words, assignments)) if (RUN_VARIABLES.test(variable)) this.#beside(() => { this.script(value, this.#depth + 1) }, 'forgotten')
     this.#move(words)
     const outer = this.#inner
@@ -169,11 +182,40 @@ function spell(word: Word | Assignment): string {
   if (word.type === 'Assignment') { const { name, value } = assigned(word); return `${name}${word.append ? '+' : ''}=${value}` }
   return word.parts ? word.parts.map((part, i) => spellPart(part, i === 0)).join('') : word.value
 }
+/** The words that braces make of one: `{a,b}` two. More than a few are a hole. */
+function expanded(word: Word | Assignment): readonly string[] {
+  if (word.type === 'Assignment' || !word.parts?.some(part => part.type === 'BraceExpansion')) return [spell(word)]
+  const words = word.parts.reduce<readonly string[]>((all, part, i) => {
+    const choices = part.type === 'BraceExpansion' ? choicesIn(part.text) : [spellPart(part, i === 0)]
+    return all.length * choices.length > MAX_CHOICES ? [HOLE] : all.flatMap(text => choices.map(choice => text + choice))
+  }, [''])
+  return words.filter(text => text !== '')
+}
+function choicesIn(text: string): readonly string[] {
+  const found: string[] = []
+  let depth = 0, begin = 1
+  for (let i = 1; i < text.length; i++) {
+    const char = text[i]
+    if (char === '\\') i++
+    else if (char === '"' || char === "'") { const end = text.indexOf(char, i + 1); i = end < 0 ? i : end }
+    else if (char === '{' || char === '(') depth++
+    else if ((char === '}' || char === ')') && i < text.length - 1) depth--
+    else if ((char === ',' && depth === 0) || i === text.length - 1) { found.push(text.slice(begin, i)); begin = i + 1 }
+  }
+  if (found.length < 2) return [HOLE]                         // a range
+  return found.flatMap(piece => {
+    if (/^[\w./~+@%:=-]*$/.test(piece)) return [piece]
+    const command = parse(`x ${piece}`).commands[0]
+    const node = command?.type === 'Statement' ? command.command : command
+    return node?.type === 'Command' && node.args.length === 1 ? expanded(node.args[0]!) : [HOLE]
+  })
+}
 function spellPart(part: WordPart, first: boolean): string {
   switch (part.type) {
     case 'Literal': case 'SingleQuoted': case 'AnsiCQuoted': return part.value
     case 'DoubleQuoted': case 'LocaleString': return part.parts.map((inner, i) => spellPart(inner, first && i === 0)).join('')
     case 'Glob': return GLOB
+    case 'ProcessSubstitution': return '/dev/fd/63'
     case 'SimpleExpansion': case 'ParameterExpansion': return first ? known(part.text) : HOLE
     default: return HOLE
   }

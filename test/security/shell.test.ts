@@ -1,5 +1,6 @@
 /** What the shipped policy says to commands that others got past a policy with, and to those that a developer types all day. */
 import { relative, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { ASK, DENY } from '../../plugins/permission/defaults.js'
@@ -12,8 +13,11 @@ const rules = (texts: readonly string[]) => texts.map(text => parseRule(text)!)
 const judge = async (command: string) => (await judgeCommand(command, { deny: rules(DENY), ask: rules(ASK), allow: [], otherwise: 'allow' }, where)).kind
 const those = async (commands: readonly string[], wrong: (kind: string) => boolean) => (await Promise.all(commands.map(async command => wrong(await judge(command)) ? [command] : []))).flat()
 
+/** Further ones stand in files, a line `%%` between them, since some have several lines. */
+const listed = (name: string) => readFileSync(new URL(`../fixtures/commands/${name}.txt`, import.meta.url), 'utf8').replace(/\n$/, '').split('\n%%\n')
 /** Every one of them comes to something that is on a list, reaches outside, or can't be known. */
 const BYPASSES = [
+  ...listed('bypasses'),
   'env -S"sudo ls"', "env -S'rm\\_-rf\\_/'", "env --split-string='sudo ls'", 'command -- sudo ls', "builtin eval 'sudo ls'", 'exec -c sudo ls', 'nohup -- sudo ls', 'nice --adjustment=5 sudo ls', 'timeout --kill-after=5 10 sudo ls',
   'timeout -k 5 10 sudo ls', 'find . -ok sudo ls \\;', 'find . -fprint /etc/x', 'alias -- ls=sudo', "busybox sh -c 'reboot'", "git -c core.pager='sudo ls' log", "git -c alias.x='!sudo ls' x",
   "git -c core.sshCommand='sudo ls' fetch", 'git --config-env=core.pager=X log', 'git --exec-path=/tmp/evil x', 'git --exec-path=./evil x', "GIT_SSH_COMMAND='sudo ls' git fetch", "GIT_EDITOR='sudo ls' git commit",
@@ -51,6 +55,7 @@ const BYPASSES = [
 ]
 /** Nobody should be asked about these. */
 const ORDINARY = [
+  ...listed('ordinary'),
   'git status --short && git diff --stat', 'git add -p src && git commit -m "feat(api): handle /etc paths & sudo"', 'git config user.name', 'git config --get remote.origin.url', 'git config user.email me@example.com',
   "git log --format='%h %s (%an)' -n 20 -- src", 'git show HEAD:src/a.ts | head -50', "git grep -n \"exec(\" -- '*.ts'", 'git rebase --continue', 'GIT_EDITOR=true git rebase --continue', 'GIT_PAGER=cat git log -3',
   'PAGER=cat git diff', 'git push -u origin feature/x', 'git clone https://github.com/a/b vendor/b', 'git worktree list', 'git blame -L 10,20 src/a.ts', 'git -c core.quotepath=off ls-files', 'git -c user.name=me commit -m x',
@@ -84,10 +89,10 @@ const ORDINARY = [
 describe('the shipped policy', () => {
   it('lets none of the known bypasses pass unasked', async () => {
     expect(await those(BYPASSES, kind => kind === 'allow')).toEqual([])
-    expect(BYPASSES.length).toBeGreaterThan(150)
+    expect(BYPASSES.length).toBeGreaterThan(700)
   })
   it('asks about none of a developer\'s ordinary commands', async () => {
     expect(await those(ORDINARY, kind => kind !== 'allow')).toEqual([])
-    expect(ORDINARY.length).toBeGreaterThan(120)
+    expect(ORDINARY.length).toBeGreaterThan(300)
   })
 })
