@@ -2,11 +2,12 @@
  * `hx plugins add|remove|update`: plugins that come as packages, installed by npm into the folder of the config, without their scripts. What a package would hang on is read from its source and shown before its row is written; nothing of it runs before that.
  * Invariants: whoever says no is left with what was there; a package that another row uses is never taken away; code of one's own is never deleted.
  */
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { HarnessError } from '../errors.js'
 import { addRow, editConfig, removeRow } from '../loader/config-edit.js'
+import { TrustStore, trustStored } from '../loader/trust-store.js'
 import { editableConfig, rowOf, taken, type Editable } from './edit.js'
 import type { Io } from './io.js'
 import { linkHost } from './link-host.js'
@@ -38,11 +39,13 @@ export async function add(io: Io, given: string, options: { id?: string; yes?: b
     const id = row.id ?? row.name
     if (config.rows.some(other => other.id === id)) throw new HarnessError('usage', `there is a plugin "${id}" in ${config.file} already; ${name !== undefined && packageOf(config, id) === name ? `"hx plugins update ${id}" takes a newer version` : 'give this one another id with --id'}`)
     const wanted = wants(own ? path : join(folder, 'node_modules', name!))
-    if (!options.yes && !await agreed(io, { id, given, what: own ? path : `${manifest!.name}@${manifest!.version}`, manifest, wanted })) {
+    if (!io.json || !options.yes) show(io, own ? path : `${manifest!.name}@${manifest!.version}`, manifest, wanted)
+    if (!options.yes && !await agreed(io, id, given)) {
       await back()
       io.note('hx: nothing was changed')
       return 3
     }
+    if (own) await trustToo(config, dirname(path))
     await editConfig(config.file, addRow(row))
     const { daemon, plugin } = await taken(io, id)
     if (io.json) io.line({ id, ...(manifest && { package: manifest.name, version: manifest.version }), file: config.file, ...wanted, ...(plugin && { state: plugin.state }) })
@@ -113,15 +116,22 @@ async function npm(io: Io, { file, places }: Editable, args: readonly string[]):
   if (linked) linkHost(folder, places.installation.root)
 }
 
-interface Offer { readonly id: string; readonly given: string; readonly what: string; readonly manifest: Manifest | undefined; readonly wanted: Wants }
-async function agreed(io: Io, { id, given, what, manifest, wanted }: Offer): Promise<boolean> {
+function show(io: Io, what: string, manifest: Manifest | undefined, wanted: Wants): void {
   const list = (names: readonly string[]) => names.length === 0 ? 'none that its source names' : names.join(', ')
   io.note(`${io.paintNote('bold', what)}${manifest?.description ? `: ${oneLine(manifest.description, 200)}` : ''}`)
   io.note(`  hooks     ${list(wanted.hooks)}\n  services  ${wanted.inject.length > 0 ? `waits for ${wanted.inject.join(', ')}; ` : ''}provides ${list(wanted.provides)}\n  imports   ${list(wanted.imports)}`)
   io.note('  it runs with your rights, like all plugins of this config')
+}
+async function agreed(io: Io, id: string, given: string): Promise<boolean> {
   if (!io.interactive) throw new HarnessError('untrusted', `nobody can be asked here; look at the above, and add it with --yes: hx plugins add ${given} --yes`)
   const lines = createInterface({ input: io.stdin, output: io.stderr })
   try { return /^y(es)?$/i.test((await lines.question(`add "${id}"? [y/N] `)).trim()) } finally { lines.close() }
+}
+/** A yes to a file elsewhere is a yes to its folder, as with "hx trust"; only where the config itself is trusted for good. */
+async function trustToo({ located, places }: Editable, folder: string): Promise<void> {
+  const store = new TrustStore(places.trust), kept = store.find(located.file), real = realpathSync(folder)
+  if (!kept || trustStored(store, located.file).allows({ kind: 'plugin', file: join(real, 'x') })) return
+  await store.add(located.file, [...kept.also, real])
 }
 
 function fileRow(path: string, folder: string, id: string | undefined): Row {

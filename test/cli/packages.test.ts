@@ -55,6 +55,16 @@ describe('hx plugins add, update, remove', () => {
     expect(existsSync(file)).toBe(true)
     expect((await hx(['plugins', 'add', './nothing.ts', '--trust', '--yes'])).stderr).toContain('there is no file or folder')
   }, 30_000)
+  it('runs a file from elsewhere after the yes to it, in a folder that is trusted, and shows what it hangs on also when nobody is asked', async () => {
+    const { hx, folder, write } = place()
+    expect((await hx(['init'])).code).toBe(0)
+    write('../elsewhere/loud.js', SOURCE)
+    const { code, stderr } = await hx(['plugins', 'add', '../elsewhere/loud.js', '--yes'])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('hooks     agent/turn-end')])
+    const { plugins } = JSON.parse((await hx(['plugins', '--json'])).stdout) as { plugins: { id: string; state: string }[] }
+    expect(plugins.at(-1)).toMatchObject({ id: 'loud', state: 'active' })
+    expect((await hx(['trust', '--list'])).stdout).toContain(join(folder, '../elsewhere'))
+  }, 30_000)
 })
 
 describe('a package', () => {
