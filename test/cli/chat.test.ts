@@ -71,6 +71,20 @@ else describe('hx chat on a terminal', () => {
     expect(await screen.code).toBe(130)
   })
 
+  it('gives the terminal back with Ctrl-Z and takes it again with all its modes, also where no shell can stop it', async () => {
+    const { screen } = await chat([])
+    screen.type('a draft')
+    await screen.sees('› a draft')
+    screen.type('\u001a')
+    await until(() => screen.raw.split('\u001b[?2004h').length === 3)       // pasted blocks come as such again
+    expect(screen.raw).toContain('\u001b[?2004l')
+    screen.type(' goes on')
+    await screen.sees('› a draft goes on')
+    expect(screen.text.match(/a draft/g)).toHaveLength(1)
+    screen.type(`${CTRL_C}${CTRL_D}`)
+    expect(await screen.code).toBe(0)
+  })
+
   it('queues what is typed while a turn runs, and gives it back when that is stopped', async () => {
     let open = () => {}
     const gate = new Promise<void>(resolve => { open = resolve })

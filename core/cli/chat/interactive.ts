@@ -16,6 +16,7 @@ import { onKeys } from './keys.js'
 import { resolveMentions } from './mentions.js'
 import { recalled } from './recall.js'
 import { Screen } from './screen.js'
+import { ShellJob } from './shell-job.js'
 import { fit, hanging, painted, span, wrap, type Line } from './spans.js'
 import { TurnView } from './turn-view.js'
 
@@ -49,6 +50,7 @@ export class Interactive {
   #mayLeave: 'ctrl-c' | 'ctrl-d' | undefined
   /** What Ctrl-R looks for, as long as no other key comes. */
   #sought: string | undefined
+  #job: ShellJob | undefined
 
   constructor(io: Io, talk: Conversation, history: History) {
     this.#io = io
@@ -67,7 +69,8 @@ export class Interactive {
     const left = new Promise<number>(resolve => { this.#done = resolve })
     let early = true                                          // typed before the terminal was ours, where Enter reads as a new line
     setTimeout(() => { early = false }, EARLY_MS)
-    const off = onKeys(this.#io.stdin, this.#io.stdout, key => { this.#press(early && key.name === 'enter' ? { ...key, name: 'return' } : key) })
+    const keys = () => onKeys(this.#io.stdin, this.#io.stdout, key => { this.#press(early && key.name === 'enter' ? { ...key, name: 'return' } : key) })
+    const job = this.#job = new ShellJob(keys, () => { this.#screen.forget(); this.#draw() })
     const resized = () => { this.#draw() }
     const tick = setInterval(() => { if (this.#view || this.#busy) this.#draw() }, TICK_MS)
     this.#io.stdout.on('resize', resized)
@@ -82,7 +85,7 @@ export class Interactive {
       this.#io.stdout.off('resize', resized)
       this.#flush()
       this.#screen.clear()
-      off()
+      job.end()
     }
   }
   /** Says something beside the conversation. */
@@ -193,7 +196,7 @@ export class Interactive {
     this.#mayLeave = this.#sought = undefined
     this.#hint = undefined
     if (key.ctrl && key.name === 'c') this.#interrupt(leaving)
-    else if (key.ctrl && key.name === 'z') this.#suspend()
+    else if (key.ctrl && key.name === 'z') { this.#screen.clear(); this.#job?.stop() }
     else if (key.ctrl && key.name === 't') this.#toggleThoughts()
     else if (key.ctrl && key.name === 'l') this.#screen.erase()
     else if (this.#asking.current?.press(key)) this.#soon()
@@ -247,7 +250,7 @@ export class Interactive {
   #end(leaving: 'ctrl-c' | 'ctrl-d' | undefined): void {
     if (!this.#view || this.#talk.client.where === 'daemon' || leaving === 'ctrl-d') { this.#leave(0); return }
     this.#mayLeave = 'ctrl-d'
-    this.#hint = 'a turn runs in this process and would end: Ctrl-D again leaves, Ctrl-C stops the turn'
+    this.#hint = 'the turn would end with this process: Ctrl-D again leaves, Ctrl-C stops it'
   }
   #toggleThoughts(): void {
     this.#thoughts = !this.#thoughts
@@ -258,13 +261,6 @@ export class Interactive {
       this.#say([[], ...printable(last).trim().split('\n').flatMap(line => wrap([span(line.replaceAll('\t', '    '), 'dim')], this.#screen.width)), []])
     }
     this.#hint = this.#thoughts ? 'thoughts are shown as they come' : 'thoughts are folded'
-  }
-  #suspend(): void {
-    this.#screen.clear()
-    const { stdin } = this.#io
-    stdin.setRawMode(false)
-    process.once('SIGCONT', () => { stdin.setRawMode(true); this.#screen.forget(); this.#draw() })
-    process.kill(process.pid, 'SIGTSTP')
   }
   #complete(): void {
     const found = this.#completion()
@@ -291,7 +287,7 @@ export class Interactive {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#lastFrame = performance.now()
-    if (this.#leaving !== undefined) return
+    if (this.#leaving !== undefined || this.#job?.stopped) return
     this.#flush()
     const { width } = this.#screen, { paint } = this.#io
     const said = this.#waiting.map(line => fit(line, width))
