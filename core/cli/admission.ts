@@ -18,15 +18,16 @@ import { printable } from './terminal.js'
 export interface Admitted { readonly found: Found; readonly trust: Trust }
 
 /** With `orOwn`, a person who says no gets the user's own layer instead; otherwise, and where nobody can be asked, it rejects with `untrusted`. */
-export async function admit(io: Io, found: Found, { plugins = [], orOwn = false }: HostChanges = {}): Promise<Admitted> {
+export async function admit(io: Io, found: Found, { plugins = [], orOwn = false, unasked = false }: HostChanges = {}): Promise<Admitted> {
   if (io.globals.trust) return { found, trust: trustAll }
   const { located, places } = found
   const base = either(trustFolders([places.installation.root, places.config]), trustNamed(plugins.map(file => resolve(found.cwd, file))))
   const request = { kind: 'config', file: located.file } as const
   if (base.allows(request)) return { found, trust: base }
   const trust = either(base, trustStored(new TrustStore(places.trust), located.file))
-  if (trust.allows(request) || (io.interactive && await agreed(io, found))) return { found, trust }
-  if (!io.interactive) ask(trust, request)
+  const person = io.interactive && !unasked
+  if (trust.allows(request) || (person && await agreed(io, found))) return { found, trust }
+  if (!person) ask(trust, request)
   if (!orOwn) throw new HarnessError('untrusted', `"${located.file}" was not trusted, so nothing was done`, { place: { file: located.file } })
   const own = withoutProject(places)
   io.note(io.paintNote('yellow', `hx: ${printable(located.file)} is left out; this run uses ${own.kind === 'user' ? `${own.file} alone` : 'the shipped config alone'}`))

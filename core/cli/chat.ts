@@ -2,8 +2,9 @@
  * `hx chat`: a conversation on the terminal, with the daemon of this config or with this very process as the host; the answers are the same.
  * Here: the options, who answers, what is printed beside the conversation, and how it ends. On a terminal that can't move its cursor: chat/plain.ts, else chat/interactive.ts.
  */
-import { appendFileSync, renameSync, statSync } from 'node:fs'
+import { appendFileSync, existsSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../errors.js'
 import type { Mode } from '../agent/services.js'
 import { currentOwner } from '../kernel/async-context.js'
@@ -14,11 +15,14 @@ import { Conversation } from './chat/conversation.js'
 import { History } from './chat/history.js'
 import { Interactive } from './chat/interactive.js'
 import { Plain } from './chat/plain.js'
-import { connect } from './connect.js'
+import { connect, daemonOf, find } from './connect.js'
 import type { Io } from './io.js'
+import { isFree } from './launch.js'
 
 /** Of what plugins print; a longer one is put aside, once, when a chat begins. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024
+/** How long the daemon of a chat is waited for when it has ended, before this process is the host; how often it is looked for. */
+const RETURNS_WITHIN_MS = 5000, LOOK_MS = 200
 
 interface Options {
   session?: string
@@ -49,7 +53,7 @@ export async function chat(io: Io, options: Options): Promise<number> {
     const session = options.session !== undefined ? await sessionOf(client, options.session, io) : options.continue ? await lastSession(client, io.cwd) : undefined
     talk = new Conversation({
       client, cwd: io.cwd, session, mode: options.mode, model: options.offline ? 'offline' : options.model,
-      connect: () => connect(io, changes), note: message => { face?.note(message) },
+      connect: async () => { await successor(io, () => { face?.note('the daemon has ended; it may be back in a moment') }); return connect(io, { ...changes, unasked: true }) }, note: message => { face?.note(message) },
     })
     const history = new History(join(places(io.env).state, 'chat-history'))
     face = io.env['TERM'] === 'dumb' ? new Plain(io, talk) : new Interactive(io, talk, history)
@@ -61,6 +65,18 @@ export async function chat(io: Io, options: Options): Promise<number> {
     off()
     quiet()
     if (talk?.session !== undefined) io.note(io.paintNote('dim', detached ? `the turn goes on in the daemon; follow it with: hx attach ${talk.session}` : `go on with: hx chat --session ${talk.session}`))
+  }
+}
+
+/** A daemon that was told to restart is away for a moment; one that was stopped stays away, and one that crashed is brought up by whoever connects. */
+async function successor(io: Io, waits: () => void): Promise<void> {
+  const found = find(io)
+  for (const end = performance.now() + RETURNS_WITHIN_MS; performance.now() < end; await sleep(LOOK_MS)) {
+    const daemon = await daemonOf(io, found)
+    await daemon?.close()
+    if (daemon || await isFree(found.endpoint.lock) && existsSync(found.endpoint.mark)) return
+    waits()
+    waits = () => {}
   }
 }
 

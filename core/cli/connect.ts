@@ -25,6 +25,8 @@ export interface HostChanges {
   readonly watch?: boolean | undefined
   /** A person who doesn't trust the folder's config gets the user's own layer, instead of a refusal. */
   readonly orOwn?: boolean | undefined
+  /** Nobody is asked: what a person types is meant for somebody else. */
+  readonly unasked?: boolean | undefined
 }
 export interface Found { readonly places: Places; readonly located: Located; readonly cwd: string; readonly endpoint: Endpoint }
 

@@ -75,6 +75,7 @@ export async function revive(io: Io, found: Found): Promise<DaemonClient | undef
     const daemon = await daemonOf(io, found)
     if (daemon ?? performance.now() > deadline) return daemon
   }
+  if (!await readMark(found.endpoint)) return undefined      // it was stopped meanwhile, as it should be
   if (!await strike(found.endpoint)) {
     io.note(io.paintNote('yellow', 'hx: the daemon of this config crashed several times within minutes and is not started again; this command runs in a process of its own; see "hx logs", then "hx start"'))
     return undefined

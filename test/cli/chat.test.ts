@@ -211,7 +211,8 @@ export function apply(ctx) {
     const pid = async () => (JSON.parse((await here.hx(['status', '--json'])).stdout) as { pid: number }).pid
     process.kill(await pid(), 'SIGKILL')
     await screen.sees('connected to the daemon again')
-    expect(screen.text).toContain('the daemon went away while the turn ran; what was done is in the session')
+    expect(screen.text).toMatch(/half of\s+the daemon went away while the turn ran; what was done is in the session[^]*connected to the daemon again/)      // in the order in which it came
+    expect(screen.text.match(/half of/g)).toHaveLength(1)
     screen.type(`three${ENTER}`)
     await screen.sees(/third answer\n\n1 step/)
     screen.type(CTRL_D)
@@ -224,4 +225,26 @@ export function apply(ctx) {
     const log = readFileSync(join(here.env['HX_HOME']!, 'state/sessions', sessions[0]!), 'utf8')
     expect(log.match(/"type":"turn-end"[^\n]*"reason":"(\w+)"/g)?.map(line => /"reason":"(\w+)"/.exec(line)![1])).toEqual(['completed', 'interrupted', 'completed'])
   }, 90_000)                                                 // eight processes, one after another
+
+  it('waits for a daemon that restarts; when none comes back it hosts the conversation itself, unless it would have to ask for trust', async () => {
+    const here = await daemon(['first', 'second', 'third'], { 'harness.config.yaml': 'plugins: [tool-fs, model-openai]\n' })
+    const screen = onScreen(here, ['chat'], { OPENAI_BASE_URL: here.model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' })
+    screen.type(`one${ENTER}`)                                  // at once: it comes after the chat has begun
+    await screen.sees(/first\n\n1 step[^]*· daemon ·/)
+    const ended = here.hx(['restart'])
+    await until(() => !existsSync(here.socket))
+    screen.type(`two${ENTER}`)
+    await ended
+    await screen.sees(/connected to the daemon again\n\n?second\n\n1 step/)
+    expect(screen.text).not.toContain('crashed')
+    await here.hx(['stop'])
+    screen.type(`three${ENTER}`)
+    await screen.sees('the daemon has ended; it may be back in a moment')
+    await screen.sees(/is not trusted[^]*› three/)
+    await here.hx(['trust', '--yes'])
+    screen.type(ENTER)
+    await screen.sees(/no daemon runs any more: this process hosts the conversation from here on[^]*third\n\n1 step/)
+    screen.type(CTRL_D)
+    expect(await screen.code).toBe(0)
+  }, 90_000)
 })

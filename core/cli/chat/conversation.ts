@@ -47,8 +47,8 @@ export class Conversation {
   get client(): Client { return this.#client }
   get busy(): boolean { return this.#running !== undefined }
 
-  /** One turn to its end. Undefined when its end is not known: the host went away meanwhile. */
-  async turn(prompt: string, approver: Approver | undefined, see: (event: RunEvent) => void): Promise<RunResult | undefined> {
+  /** One turn to its end. Undefined when its end is not known: the host went away meanwhile, which `lost` is told before anybody else. */
+  async turn(prompt: string, approver: Approver | undefined, see: (event: RunEvent) => void, lost: () => void): Promise<RunResult | undefined> {
     const { cwd } = this.#options
     const handle = this.#running = await this.#again(client => client.run({ prompt, session: this.session, cwd, model: this.model, mode: this.mode }, approver))
     this.session = handle.session
@@ -60,6 +60,7 @@ export class Conversation {
       return await handle.result
     } catch (error) {
       if (!isGone(error)) throw error
+      lost()
       this.#options.note('the daemon went away while the turn ran; what was done is in the session')
       await this.#reconnect()
       return undefined

@@ -75,9 +75,11 @@ export class Interactive {
     const tick = setInterval(() => { if (this.#view || this.#busy) this.#draw() }, TICK_MS)
     this.#io.stdout.on('resize', resized)
     try {
+      this.#busy = { controller: new AbortController() }      // what is entered meanwhile comes after
       await this.#refresh()
       await this.#recall()
-      this.#draw()
+      this.#busy = undefined
+      this.#next()
       return await left
     } finally {
       clearInterval(tick)
@@ -119,7 +121,7 @@ export class Interactive {
         view.see(event)
         if (event.type === 'message' && event.role === 'user' && event.source.kind === 'user' && event.step > 0) this.#handed.shift()
         this.#soon()
-      })
+      }, () => { view.close() })
     } catch (error) {
       this.#flush()
       this.#problem(messageOf(error))

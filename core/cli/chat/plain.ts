@@ -54,6 +54,9 @@ export class Plain {
       await this.#talk.turn(prompt, terminalApprover(this.#io, this.#talk.client), event => {
         view.see(event)
         this.#print(view.take())
+      }, () => {
+        view.close()
+        this.#print(view.take())
       })
     } finally {
       view.close()
