@@ -6,10 +6,17 @@ import { isShipped, places } from '../places.js'
 import type { Io } from './io.js'
 import { withClient } from './connect.js'
 import { elapsed, oneLine, table } from './terminal.js'
+import { SLOW_MS } from './trace-tree.js'
 
 export const hooks = (io: Io): Promise<number> => withClient(io, {}, async client => {
   const list = await client.hooks()
-  if (io.json) { io.line({ hooks: list }); return 0 }
+  const all = list.flatMap(({ hook, handlers }) => handlers.map(handler => ({ hook, ...handler })))
+  const failing = all.filter(({ errors, timeouts }) => errors + timeouts > 0), slow = all.filter(({ max }) => max > SLOW_MS)
+  if (io.json) {
+    const named = (found: typeof all) => found.map(({ hook, plugin, nth }) => ({ hook, plugin, nth }))
+    io.line({ hooks: list, failing: named(failing), slow: named(slow) })
+    return 0
+  }
   const { installation } = places(io.env)
   const rows = list.flatMap(({ hook, kind, handlers }) => handlers.map((handler, i) => [
     i === 0 ? hook : '', i === 0 ? kind : '', String(i + 1), handler.plugin, because(handler), handler.file === undefined ? '' : isShipped(handler.file, installation) ? 'shipped' : `${basename(handler.file)}:${handler.line}`,
@@ -19,6 +26,8 @@ export const hooks = (io: Io): Promise<number> => withClient(io, {}, async clien
   if (rows.length === 0) { io.say('no handlers: no active plugin hangs on a hook; see "hx plugins"'); return 0 }
   io.say(table([head, ...rows], io.paint))
   io.say(io.paint('dim', ORDER))
+  if (failing.length > 0) io.say(io.paint('red', `failing: ${failing.map(({ plugin, hook, errors, timeouts, calls }) => `${plugin} in ${hook} (${errors + timeouts} of ${calls})`).join(', ')}; what and where: hx plugins info ${failing[0]!.plugin}`))
+  if (slow.length > 0) io.say(io.paint('yellow', `slow: ${slow.map(({ plugin, hook, max }) => `${plugin} in ${hook} (up to ${elapsed(max)})`).join(', ')}`))
   return 0
 })
 

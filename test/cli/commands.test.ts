@@ -167,6 +167,19 @@ describe('hx hooks, tools, models', () => {
     expect(of('agent/pre-step')[0]).not.toHaveProperty('row')
     expect((await hx(['hooks', '--trust'])).stdout).toMatch(/pre-tool-use +decide +1 +two +prepend, row 2, harness\.config\.yaml:4, #3 [^]* 2 +guard +row 1, harness\.config\.yaml:2, #1 [^]* 3 +two +row 2, harness\.config\.yaml:4, #2 [^]*order: core, then/)
   })
+  it('call out handlers that fail or are slow', async () => {
+    const { hx, start, write } = place({ 'harness.config.yaml': 'agent: { model: offline }\nplugins: [boom, tool-fs, model-offline]\n', 'README.md': '# x\n' })
+    write('plugins/boom.ts', `export const name = 'boom'\nexport function apply(ctx) {\n  ctx.on('agent/pre-step', () => new Promise(done => { setTimeout(done, 150) }))\n  ctx.on('agent/tool-start', () => { throw new Error('no') })\n}\n`)
+    const daemon = start(['start', '--foreground', '--trust'])
+    await until(() => daemon.output().stderr.includes('listens on'))
+    expect((await hx(['agent', 'Read README.md'])).code).toBe(0)
+    const { stdout } = await hx(['hooks'])
+    expect(stdout).toContain('failing: boom in agent/tool-start (1 of 1); what and where: hx plugins info boom\n')
+    expect(stdout).toMatch(/^slow: .*boom in agent\/pre-step \(up to /m)
+    expect(JSON.parse((await hx(['hooks', '--json'])).stdout)).toMatchObject({ failing: [{ hook: 'agent/tool-start', plugin: 'boom', nth: 2 }], slow: expect.arrayContaining([{ hook: 'agent/pre-step', plugin: 'boom', nth: 1 }]) })
+    daemon.child.kill('SIGTERM')
+    await daemon.ended
+  })
   it('say so when there is nothing', async () => {
     const { hx } = place({ 'harness.config.yaml': 'plugins: []\n' })
     expect((await hx(['plugins', '--trust'])).stdout).toContain('no plugins')
