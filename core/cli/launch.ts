@@ -32,7 +32,7 @@ const streamFile = (found: Found): string => join(found.places.logs, `${daemonNa
 /** What the daemon before this one left there. */
 export const lastWords = (found: Found): string => tailOf(`${streamFile(found)}.1`)
 
-/** Resolves when it answers. */
+/** Resolves when it answers. Without a pid: another process was faster, or was there. */
 export async function launch(io: Io, found: Found, trust: boolean): Promise<{ readonly daemon: DaemonClient; readonly pid: number | undefined }> {
   makeFolder(found.places.logs)
   const streams = streamFile(found)
@@ -52,7 +52,7 @@ export async function launch(io: Io, found: Found, trust: boolean): Promise<{ re
     const daemon = await daemonOf(io, found)
     if (daemon) {
       child.unref()
-      return { daemon, pid: child.pid }
+      return { daemon, pid: child.exitCode === 0 ? undefined : child.pid }
     }
     const code = await Promise.race([ended, sleep(LOOK_MS)])
     if (code === 0) await sleep(LOOK_MS)                     // somebody else's was faster

@@ -29,7 +29,7 @@ async function background(io: Io, found: Found, trust = io.globals.trust === tru
   if (await isFree(found.endpoint.lock)) await clearMark(found.endpoint)      // whoever says "start" forgets the crashes before
   const { daemon, pid } = await launch(io, found, trust)
   await daemon.close()
-  return told(io, found, `the daemon of ${found.located.file} is running (pid ${pid}); its log: hx logs`)
+  return told(io, found, `the daemon of ${found.located.file} is running${pid === undefined ? '' : ` (pid ${pid})`}; its log: hx logs`)
 }
 
 export async function stop(io: Io): Promise<number> {

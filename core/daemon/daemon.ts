@@ -10,6 +10,7 @@ import { acquireLock } from '../kernel/lock.js'
 import type { Logger } from '../kernel/log.js'
 import type { App } from '../app.js'
 import { readToken, securedFolder, writeToken, type Endpoint } from './endpoint.js'
+import { keepMet } from './keep-met.js'
 import { clearMark, readMark, recentStrikes, writeMark, type RunMark } from './run-mark.js'
 import { watchMemory } from './memory.js'
 import { idle, listen, listenTcp, routes } from './server.js'
@@ -39,10 +40,12 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
   await securedFolder(endpoint)
   const lock = await acquireLock(endpoint.lock) ?? await sleep(LOOKED_MS).then(() => acquireLock(endpoint.lock))
   if (!lock) throw new HarnessError('daemon_running', 'a daemon already runs for this config; see "hx status"')
-  let app: App | undefined, socket: HttpServer | undefined, door: TcpDoor | undefined, watching: (() => Promise<void>) | undefined, unwatch: (() => void) | undefined
-  const servers = () => [socket, door?.server].filter(server => server !== undefined)
+  let app: App | undefined, door: TcpDoor | undefined, watching: (() => Promise<void>) | undefined, unwatch: (() => void) | undefined, leave: (() => Promise<void>) | undefined
+  const sockets: HttpServer[] = []                            // the newest listens; those before it had their path taken away
+  const servers = () => [...sockets, door?.server].filter(server => server !== undefined)
   const over = new AbortController(), way = { leaving: false, over: over.signal }
   const stop = async ({ crashed = false } = {}) => {
+    await leave?.()
     const closed = servers().map(server => new Promise<void>(done => { server.close(() => { done() }) }))
     await app?.stop()
     over.abort()
@@ -63,7 +66,8 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
     await rm(endpoint.socket, { force: true })
     await writeToken(endpoint)
     const host = app, http = routes(host, () => readToken(endpoint), ask, async () => ({ connections: await connections(servers()), restarts: (await recentStrikes(endpoint)).length, tcp: door?.state }), way)
-    socket = await listen(http, endpoint.socket)
+    const answer = async () => { sockets.push(await listen(http, endpoint.socket)) }, mark = () => writeMark(endpoint, { pid: process.pid, version: VERSION, ...how })
+    await answer()
     door = new TcpDoor(where => listenTcp(http, where), log)
     await door.open(host.tcp)
     host.on(({ type }) => { if (type === 'config-applied') void door!.follow(host.tcp) })
@@ -72,7 +76,8 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
       log.error(`memory is nearly used up: ${sentence}; no new turn is taken, and the process ends when those that run have ended`, { turns: host.turns() })
       void idle(host, EXHAUSTED_MS).then(() => { exhaust(sentence) })
     })
-    await writeMark(endpoint, { pid: process.pid, version: VERSION, ...how })
+    await mark()
+    leave = keepMet(endpoint, { mark, listen: async () => { sockets.at(-1)!.close(); await answer() } }, log)      // closed first: closing removes whatever has its path
   } catch (error) {
     await stop()
     throw error

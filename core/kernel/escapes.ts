@@ -58,10 +58,6 @@ export function containEscapes(port: EscapePort): Containment {
 /** The process belongs to the host: its end, its folder, its mask and its listeners. In a plugin such a call is an error of the code that makes it. */
 function keepProcess(): () => void {
   const { exit, abort, kill, chdir, umask, removeAllListeners } = process
-  const refuse = (call: string, harm: string, instead: string) => {
-    const owner = currentOwner()
-    if (owner) throw new HarnessError('plugin_failed', `plugin "${owner.id}" called process.${call}, which would ${harm} the host and every other plugin; ${instead}`)
-  }
   process.exit = code => { refuse(`exit(${code ?? ''})`, 'end', 'throw an error instead'); return exit.call(process, code) }
   process.abort = () => { refuse('abort()', 'end', 'throw an error instead'); return abort.call(process) }
   process.kill = (pid, signal) => {
@@ -77,13 +73,25 @@ function keepProcess(): () => void {
   process.removeAllListeners = (event => { refuse('removeAllListeners()', 'deafen', 'take off the listeners of your own'); return event === undefined ? (removeAllListeners as () => NodeJS.Process).call(process) : removeAllListeners.call(process, event) }) as typeof removeAllListeners
   return () => { Object.assign(process, { exit, abort, kill, chdir, umask }); process.removeAllListeners = removeAllListeners }
 }
-/** stdout belongs to the answer of the command: what plugins print goes to stderr. */
+/** stdout belongs to the answer of the command: what plugins print goes to stderr, and they may close neither. */
 function keepStdout(): () => void {
   const { stdout, stderr } = process, { write } = stdout
   stdout.write = ((...args: Parameters<typeof write>) => (currentOwner() ? stderr.write(...args) : write.apply(stdout, args))) as typeof write
-  return () => { stdout.write = write }
+  const undo = [() => { stdout.write = write }]
+  for (const name of ['stdout', 'stderr'] as const) {
+    const stream = process[name], { end, destroy } = stream
+    stream.end = ((...args: unknown[]) => { refuse(`${name}.end()`, 'silence', 'write to it and leave it open'); return Reflect.apply(end, stream, args) as unknown }) as typeof end
+    stream.destroy = ((error?: Error) => { refuse(`${name}.destroy()`, 'silence', 'write to it and leave it open'); return Reflect.apply(destroy, stream, [error]) as unknown }) as typeof destroy
+    undo.push(() => { Object.assign(stream, { end, destroy }) })
+  }
+  return () => { for (const back of undo) back() }
 }
 
+/** In a plugin such a call is an error of the code that makes it. */
+function refuse(call: string, harm: string, instead: string): void {
+  const owner = currentOwner()
+  if (owner) throw new HarnessError('plugin_failed', `plugin "${owner.id}" called process.${call}, which would ${harm} the host and every other plugin; ${instead}`)
+}
 const whereOf = (stack: string | undefined): string => {
   const place = placeIn(stack)
   return place === undefined ? '' : ` (${at(place)})`

@@ -22,14 +22,14 @@ function hide(): void {
 const shared = () => ({
   'Object.prototype or Array.prototype': added(), 'Array.prototype.push': Array.prototype.push, 'Array.prototype.map': Array.prototype.map, 'JSON.parse': JSON.parse, 'JSON.stringify': JSON.stringify,
   Promise, 'Promise.prototype.then': Promise.prototype.then, fetch: globalThis.fetch, setTimeout: globalThis.setTimeout, setInterval: globalThis.setInterval, queueMicrotask: globalThis.queueMicrotask,
-  Date, 'Date.now': Date.now, 'Math.random': Math.random, 'console.log': console.log, 'console.error': console.error,
+  Date, 'Date.now': Date.now, 'Math.random': Math.random, 'console.log': globalThis.console?.log, 'console.error': globalThis.console?.error,
 })
 type Shared = ReturnType<typeof shared>
 /** Spelled out: a loop over the names takes twenty times as long, and this stands behind every handler. */
 const isStill = (was: Shared): boolean =>
   added() === was['Object.prototype or Array.prototype'] && Array.prototype.push === was['Array.prototype.push'] && Array.prototype.map === was['Array.prototype.map'] && JSON.parse === was['JSON.parse'] && JSON.stringify === was['JSON.stringify'] &&
   Promise === was.Promise && Promise.prototype.then === was['Promise.prototype.then'] && globalThis.fetch === was.fetch && globalThis.setTimeout === was.setTimeout && globalThis.setInterval === was.setInterval && globalThis.queueMicrotask === was.queueMicrotask &&
-  Date === was.Date && Date.now === was['Date.now'] && Math.random === was['Math.random'] && console.log === was['console.log'] && console.error === was['console.error']
+  Date === was.Date && Date.now === was['Date.now'] && Math.random === was['Math.random'] && globalThis.console?.log === was['console.log'] && globalThis.console?.error === was['console.error']
 
 let first: Shared | undefined, last: Shared | undefined
 

@@ -18,6 +18,9 @@ describe('in one run, a plugin that', () => {
     ['kills the process in a handler', `ctx.on('agent/turn-start', () => { process.kill(process.pid, 'SIGKILL') })`, /called process\.kill\(\d+\), which would end the host/],
     ['aborts the process in a timer', `setTimeout(() => process.abort(), 1)`, /threw outside of any call: plugin "rude" called process\.abort\(\)/],
     ['replaces what all share in a handler', `const { parse } = JSON; ctx.on('agent/turn-start', () => { JSON.parse = text => parse(text) })`, /^hx: plugin "rude": after its handler of "agent\/turn-start" JSON\.parse is not what it was: /m],
+    ['takes the console away from all in a handler', `ctx.on('agent/turn-start', () => { Reflect.set(globalThis, 'console', undefined) })`, /^hx: plugin "rude": after its handler of "agent\/turn-start" console\.log, console\.error is not what it was: /m],
+    ['ends stdout', `ctx.on('agent/turn-start', () => { process.stdout.end('bye') })`, /called process\.stdout\.end\(\), which would silence the host/],
+    ['destroys stderr', `ctx.on('agent/turn-start', () => { process.stderr.destroy() })`, /called process\.stderr\.destroy\(\), which would silence the host/],
     ['adds to what all objects have', `ctx.on('agent/turn-start', () => { Object.assign(Object.prototype, { evil: 1 }) })`, /^hx: plugin "rude": after its handler of "agent\/turn-start" Object\.prototype or Array\.prototype is not what it was: /m],
     ['takes everybody\'s listeners off the process', `process.removeAllListeners()`, /called process\.removeAllListeners\(\), which would deafen the host/],
   ])('%s harms nobody: the task is done, and stdout holds the answer alone', async (_, body, says) => {

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HEADERS, PROTOCOL } from '../../core/daemon/protocol.js'
@@ -13,6 +13,23 @@ async function crash(one: RunningDaemon) {
   process.kill(pid, 'SIGKILL')
   await ends(pid)
 }
+
+describe('a daemon whose files somebody cleans up', () => {
+  it.each(['.sock', '.token', ''])('puts them back and can be met again, and who was connected stays so: %s', async kind => {
+    const one = await daemon(['first', { hang: 'body' }, 'third'], FILES), { run } = endpoint(one)
+    await one.hx(['agent', 'hi'])
+    const pid = await pidOf(one), following = one.start(['agent', 'wait'])
+    await until(() => one.model.requests.length === 2)
+    rmSync(run + (kind === '' ? '' : `/${readdirSync(run).find(name => name.endsWith(kind))!}`), { recursive: true })
+    await until(async () => (await one.hx(['logs'])).stdout.includes('put back, so that this daemon can be met again'))
+    expect(await one.hx(['agent', 'hello?'])).toMatchObject({ code: 0, stdout: 'third\n', stderr: expect.not.stringContaining('crashed') as unknown })
+    expect([await pidOf(one), following.child.exitCode]).toEqual([pid, null])
+    expect((await one.hx(['start'])).code).toBe(0)
+    expect((await one.hx(['stop'])).code).toBe(0)
+    expect(await following.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('the host shuts down') as unknown })
+    expect(readdirSync(run).filter(name => !name.endsWith('.strikes'))).toEqual([])
+  })
+})
 
 describe('a daemon that crashed', () => {
   it('is started again by the next client, with the trust that it had, and its turn reads interrupted', async () => {

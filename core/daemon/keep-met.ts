@@ -1,0 +1,42 @@
+/**
+ * Sees to it that the daemon can be met as long as it runs: who cleans up temporary folders may take its socket, token or mark away, and whoever looks for it then would find a lock that nobody answers for.
+ * Looks every other second, and puts back what is gone. Knows no HTTP. What was there and was changed is left alone: a token is changed by a person who means it.
+ */
+import { existsSync } from 'node:fs'
+import { messageOf } from '../errors.js'
+import type { Logger } from '../kernel/log.js'
+import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
+
+const LOOK_MS = 2000
+
+export interface Met {
+  /** Listens on the path of the socket again; those who are connected stay so. */
+  listen(): Promise<void>
+  mark(): Promise<void>
+}
+
+/** The disposer ends it; it resolves when nothing is being put back any more. */
+export function keepMet(endpoint: Endpoint, met: Met, log: Logger): () => Promise<void> {
+  let mending: Promise<void> | undefined, told: string | undefined
+  const mend = async () => {
+    const gone = [endpoint.socket, endpoint.token, endpoint.mark].filter(file => !existsSync(file))
+    if (gone.length === 0) return
+    await securedFolder(endpoint)
+    if (gone.includes(endpoint.token)) await writeToken(endpoint)
+    if (gone.includes(endpoint.socket)) await met.listen()
+    if (gone.includes(endpoint.mark)) await met.mark()
+    log.warn(`somebody removed ${gone.map(file => `"${file}"`).join(', ')}; put back, so that this daemon can be met again`)
+    told = undefined
+  }
+  const timer = setInterval(() => {
+    mending ??= mend().catch((error: unknown) => {
+      const why = messageOf(error)
+      if (why !== told) log.error(`this daemon can not be met any more, and what is missing could not be put back: ${why}`)
+      told = why
+    }).finally(() => { mending = undefined })
+  }, LOOK_MS).unref()
+  return async () => {
+    clearInterval(timer)
+    await mending
+  }
+}
