@@ -34,7 +34,7 @@ export function apply(ctx: Context, { maxSteps, maxDepth, model }: z.infer<typeo
       run.signal.throwIfAborted()
       const report = text.trim() === '' ? 'It said nothing.' : text
       if (reason === 'completed') return report
-      return { content: `the task ended ${reason} after ${stats.steps} steps${message ? ` (${message})` : ''}; its last words:\n${report}`, isError: true }
+      return { content: `the task ended ${reason} after ${stats.steps} ${stats.steps === 1 ? 'step' : 'steps'}${message ? ` (${message})` : ''}; its last words:\n${report}`, isError: true }
     },
   })
   /** Where the tool would refuse, it isn't offered. */

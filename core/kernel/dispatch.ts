@@ -37,6 +37,9 @@ export type Fire = (payload: object, inner?: (payload: object) => unknown) => Pr
 interface Envelope { readonly signal?: unknown; readonly call?: { readonly name?: string } }
 type Input = { readonly inner: ((payload: unknown, act: Act) => unknown) | undefined; readonly check: ((value: unknown) => string | undefined) | undefined; readonly failed?: DispatchOptions<never>['failed'] }
 
+/** So many names of tools stand in a warning. */
+const SHOWN_TOOLS = 12
+
 export class Dispatcher {
   readonly #report: (report: Report) => void
   readonly #handlers: Registry<Handler>
@@ -107,7 +110,7 @@ export class Dispatcher {
       const unmatched = handler.unmatched(tools)
       if (unmatched.length === 0 || this.#told.has(handler)) continue
       this.#told.add(handler)
-      this.#report({ level: 'warn', plugin: owner.id, hook, what: 'unmatched', message: `plugin "${owner.id}", hook "${hook}": tools ${unmatched.map(entry => typeof entry === 'string' ? `"${entry}"` : String(entry)).join(', ')} matches none of the known tools, so the handler is never called for it` })
+      this.#report({ level: 'warn', plugin: owner.id, hook, what: 'unmatched', message: `plugin "${owner.id}", hook "${hook}": tools ${unmatched.map(entry => typeof entry === 'string' ? `"${entry}"` : String(entry)).join(', ')} matches none of the known tools (${tools.length === 0 ? 'there are none' : tools.slice(0, SHOWN_TOOLS).join(', ')}${tools.length > SHOWN_TOOLS ? ', …' : ''}), so the handler is never called for it` })
     }
   }
   /** Is there anything a dispatch would meet? For hot paths that would build a payload for nobody. */

@@ -60,7 +60,7 @@ describe('tools', () => {
     plugin('b').on('agent/pre-tool-use', () => {}, { tools: ['bash'] })
     hooks.unmatchedTools(['bash', 'read_file', 'write_file'])
     hooks.unmatchedTools(['bash', 'read_file', 'write_file'])
-    expect(reports).toMatchObject([{ plugin: 'a', what: 'unmatched', level: 'warn', message: expect.stringContaining('tools "Write", /nothing/ matches none of the known tools') }])
+    expect(reports).toMatchObject([{ plugin: 'a', what: 'unmatched', level: 'warn', message: expect.stringContaining('tools "Write", /nothing/ matches none of the known tools (') }])
   })
   it('may be named by the model without end', async () => {
     const { hooks, plugin } = testHooks()

@@ -45,7 +45,7 @@ describe('subagent', () => {
   it('says how a task ended that was not completed', async () => {
     const { model, run } = await started({ maxSteps: 1 })
     model.says(task, { text: 'looking', calls: [['look', {}]] }, 'done')
-    expect(ofType((await run('go')).log, 'tool-result')).toMatchObject([{ kind: 'failed', content: 'the task ended max-steps after 1 steps (step limit reached, the task is unfinished); its last words:\nlooking' }])
+    expect(ofType((await run('go')).log, 'tool-result')).toMatchObject([{ kind: 'failed', content: 'the task ended max-steps after 1 step (step limit reached, the task is unfinished); its last words:\nlooking' }])
   })
   it('ends with the turn that started it', async () => {
     const { agent, model, cwd } = await started()
