@@ -153,12 +153,13 @@ export function routes(app: App, token: () => Promise<string | undefined>, stop:
     session = run.session
     if (detach) return context.json({ session }, 202)
     return eventStream(context, async (send, gone) => {
-      const leave = interactive ? attend(asks, run.session, send) : undefined
-      gone.addEventListener('abort', () => { leave?.() })    // what it was asked is withdrawn, the turn goes on
       const name = randomUUID()
       runs.set(name, run)
       void run.result.catch(() => {}).finally(() => { runs.delete(name) })      // its client is told of a failure below
-      await send({ event: 'session', data: { session, run: name } })
+      const named = send({ event: 'session', data: { session, run: name } })    // before the asks of the session that are open already
+      const leave = interactive ? attend(asks, run.session, send) : undefined
+      gone.addEventListener('abort', () => { leave?.() })    // what it was asked is withdrawn, the turn goes on
+      await named
       for await (const event of run.events) {
         if (gone.aborted) break
         await send(sent(event))

@@ -73,6 +73,18 @@ describe('an ask of a turn with clients', () => {
     expect(await Promise.all([watch(), watch()])).toEqual([['asked rm a.txt', 'settled'], ['asked rm a.txt', 'settled']])
     expect(existsSync(join(one.folder, 'a.txt'))).toBe(false)
   })
+  it('is shown to a client whose prompt waits behind that turn, after the name of its own run', async () => {
+    const one = await daemon([rm('a.txt'), 'gone', 'second'], FILES)
+    const session = (await one.hx(['agent', '--detach', 'clean'])).stdout.trim()
+    const { id } = await firstAsk(one), seen: string[] = []
+    for await (const { event, data } of one.follow('/v1/runs', {}, { prompt: 'and then', cwd: one.folder, session, interactive: true })) {
+      if (['session', 'approval', 'settled', 'result'].includes(event)) seen.push(event)
+      if (event === 'approval') await one.ask(`/v1/approvals/${id}`, { method: 'POST', body: { answer: 'once' } })
+      if (event === 'result') expect(data).toMatchObject({ reason: 'completed', text: 'second' })
+    }
+    expect(seen).toEqual(['session', 'approval', 'settled', 'result'])
+    expect(existsSync(join(one.folder, 'a.txt'))).toBe(false)
+  })
   it('is denied at once when nobody could be asked, and when the last client that could be leaves', async () => {
     const one = await daemon([rm('a.txt'), 'no', rm('a.txt'), 'left'], FILES)
     expect(await one.hx(['agent', 'clean'])).toMatchObject({ code: 3, stdout: 'no\n' })
