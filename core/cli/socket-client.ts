@@ -1,7 +1,7 @@
 /**
  * The client of a running daemon: asks over its socket what in-process.ts answers itself. Knows HTTP and the protocol, nothing of the app.
  */
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApprovalAnswer, Approver, RunEvent, RunResult } from '../agent/services.js'
 import { HEADERS, PROTOCOL, ROUTES, turnsAre, type RunEventName } from '../daemon/protocol.js'
@@ -18,6 +18,9 @@ const RESUMES = 5, PAUSE_MS = 100
 
 /** While more clients come than the system lets wait to be taken in, it says so at once; each comes again this often. Nobody listening is another word, and final. */
 const KNOCKS = 8, CROWDED = 'EAGAIN'
+
+/** How long a connection waits for the next question: less than the daemon keeps it, so that none goes into one that is being closed. */
+const KEEP_MS = 3_000
 
 /** A daemon that does not answer this long is held up by something that never awaits. */
 const ANSWER_MS = 10_000
@@ -50,6 +53,8 @@ class SocketClient implements DaemonClient {
   readonly where = 'daemon'
   readonly #socket: string
   readonly #token: string
+  /** What is asked soon after an answer goes over the same connection. */
+  readonly #connections = new Agent({ keepAlive: true, timeout: KEEP_MS })
   constructor(socket: string, token: string) { this.#socket = socket; this.#token = token }
 
   async status(limit?: AbortSignal) { return this.#get<Awaited<ReturnType<DaemonClient['status']>>>(ROUTES.status, limit) }
@@ -80,13 +85,13 @@ class SocketClient implements DaemonClient {
 
   async run(order: RunOrder, approver?: Approver): Promise<RunHandle> {
     const stream = serverSentEvents(await this.#open('POST', ROUTES.runs, { ...order, interactive: approver !== undefined }))
-    const first = await stream.next()
-    if (first.done || first.value.event !== 'session') throw new HarnessError('protocol_mismatch', 'the daemon did not name the session of the run')
-    const { session, run } = first.value.data as { session: string; run: string }
-    return this.#follow(session, stream, 'turn', approver, run)
+    const first = await stream.next(), [named, ...more] = first.value ?? []
+    if (named?.event !== 'session') throw new HarnessError('protocol_mismatch', 'the daemon did not name the session of the run')
+    const { session, run } = named.data as { session: string; run: string }
+    return this.#follow(session, more, stream, 'turn', approver, run)
   }
   async attach(session: string, { after, forever = false }: { after: number | 'turn'; forever?: boolean | undefined }, approver?: Approver): Promise<RunHandle> {
-    return this.#follow(session, await this.#events(session, after, forever, approver), forever ? 'for ever' : 'turns', approver)
+    return this.#follow(session, [], await this.#events(session, after, forever, approver), forever ? 'for ever' : 'turns', approver)
   }
   async #events(session: string, after: number | 'turn', forever: boolean, approver: Approver | undefined) {
     const query = new URLSearchParams({ after: String(after), ...(forever && { follow: '1' }), ...(approver && { interactive: '1' }) })
@@ -94,7 +99,7 @@ class SocketClient implements DaemonClient {
   }
 
   /** Hands on what a stream tells, and goes on where it was when the connection is lost: nothing is missed, nothing comes twice. */
-  #follow(session: string, first: AsyncGenerator<Told>, until: 'turn' | 'turns' | 'for ever', approver: Approver | undefined, run?: string): RunHandle {
+  #follow(session: string, begun: readonly Told[], first: AsyncGenerator<readonly Told[]>, until: 'turn' | 'turns' | 'for ever', approver: Approver | undefined, run?: string): RunHandle {
     const forever = until === 'for ever'
     const account = new TurnAccount(session), open = new Map<string, AbortController>()
     let settle!: { resolve: (result: RunResult) => void; reject: (error: unknown) => void }
@@ -129,16 +134,23 @@ class SocketClient implements DaemonClient {
       }
     }
     async function* events(): AsyncGenerator<RunEvent> {
+      let stream = first, come = begun, over = false
       try {
-        for (let stream = first, tries = 0, resumes = 0; ; resumes++) {
+        for (let tries = 0, resumes = 0; ; resumes++) {
           let cause: unknown
           try {
-            for await (const told of stream) {
-              const event = take(told)
-              if (event === 'over') return
-              tries = 0
-              if (event) yield event
-              if (resumes > 0 && until === 'turn' && account.result) return   // a session's events go on with its next turn
+            for (;;) {
+              for (const told of come) {
+                const event = take(told)
+                if (event === 'over') { over = true; return }
+                tries = 0
+                if (event) yield event
+                if (resumes > 0 && until === 'turn' && account.result) return   // a session's events go on with its next turn
+              }
+              come = []
+              const next = await stream.next()
+              if (next.done) break
+              come = next.value
             }
           } catch (error) { cause = error }
           if (account.result && !forever) return             // only its last word was lost
@@ -150,6 +162,7 @@ class SocketClient implements DaemonClient {
           }
         }
       } catch (error) { settle.reject(error) } finally {
+        void (over ? stream.next() : stream.return(undefined)).catch(() => {})     // at its last word the daemon ends it, and the connection is free; else it is given up
         for (const withdrawn of open.values()) withdrawn.abort()
         if (account.result) settle.resolve(account.result)   // no effect once settled
         else settle.reject(new HarnessError('daemon_missing', `the turn of session ${session} has no end in its log: its daemon ended before it did`))
@@ -178,7 +191,7 @@ class SocketClient implements DaemonClient {
   #knock(method: string, path: string, body?: object, signal?: AbortSignal): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const request = httpRequest({
-        socketPath: this.#socket, method, path, agent: false, ...(signal && { signal }),
+        socketPath: this.#socket, method, path, agent: this.#connections, ...(signal && { signal }),
         headers: { host: 'hx', [HEADERS.authorization]: `Bearer ${this.#token}`, [HEADERS.protocol]: String(PROTOCOL), [HEADERS.version]: VERSION, ...(body && { 'content-type': 'application/json' }) },
       }, response => {
         if (response.headers[HEADERS.protocol] === undefined && response.statusCode !== 204) { response.destroy(); reject(new HarnessError('protocol_mismatch', 'what answers on the socket is no daemon of hx, or one too old to say its protocol; restart it with "hx restart"')); return }
@@ -207,16 +220,27 @@ async function json<T>(response: IncomingMessage): Promise<T> {
   return JSON.parse(text) as T
 }
 
-/** The events of a stream of our own daemon: `event:` and one `data:` line each. */
-async function* serverSentEvents(response: IncomingMessage): AsyncGenerator<Told> {
+/** The events of a stream of our own daemon, those together that came together: `event:` and one `data:` line each. */
+async function* serverSentEvents(response: IncomingMessage): AsyncGenerator<readonly Told[]> {
   let rest = ''
   for await (const chunk of response.setEncoding('utf8')) {
-    const blocks = (rest + (chunk as string)).split('\n\n')
-    rest = blocks.pop()!
-    for (const block of blocks) {
-      const field = (name: string) => block.split('\n').find(line => line.startsWith(`${name}: `))?.slice(name.length + 2)
-      const data = field('data')
-      if (data !== undefined) yield { event: field('event') as RunEventName, data: JSON.parse(data) }
+    rest += chunk as string
+    const come: Told[] = []
+    let from = 0
+    for (let end = rest.indexOf('\n\n'); end >= 0; from = end + 2, end = rest.indexOf('\n\n', from)) {
+      const event = fieldOf(rest, 'event: ', from, end), data = fieldOf(rest, 'data: ', from, end)
+      if (event !== undefined && data !== undefined) come.push({ event: event as RunEventName, data: JSON.parse(data) })
     }
+    rest = rest.slice(from)
+    if (come.length > 0) yield come
   }
+}
+/** The rest of the line between `from` and `end` that begins with `name`. */
+function fieldOf(text: string, name: string, from: number, end: number): string | undefined {
+  for (let line = from; line < end;) {
+    const next = text.indexOf('\n', line)                    // there is one: the block ends with two
+    if (text.startsWith(name, line)) return text.slice(line + name.length, next)
+    line = next + 1
+  }
+  return undefined
 }

@@ -1,50 +1,85 @@
 /**
  * Server-sent events to one client, at the client's own pace: hardly anything is read ahead for it, and one that takes nothing for a while loses its connection.
- * What comes while a write is under way goes out with the next one: a fast stream costs a write for many events, a slow one waits for nothing.
- * It can resume: ids are the `seq` of the log.
+ * What comes in one go, or while the client is behind, goes out in one write: a fast stream costs a write for many events, a slow one waits for nothing.
+ * It can resume: ids are the `seq` of the log. Writes to Node's own response, since the streams of the web in between cost more than all else that is done for a token.
  */
+import type { ServerResponse } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context as RouteContext } from 'hono'
-import { streamSSE } from 'hono/streaming'
 import type { Sent } from './session-feed.js'
 
 /** How long a client may take nothing of what is written to it. */
 const STALLED_MS = 5000
 /** Characters that may wait for a write before whoever sends them has to. */
 const AHEAD = 16 * 1024
+/** Tells the server that the answer is on its way already. */
+const ANSWERED = { 'x-hono-already-sent': 'true' }
 
 export type Send = (sent: Sent) => Promise<void>
 
-/** Streams what `tell` sends; `gone` aborts when the client has left. */
+/** Streams what `tell` sends; `gone` aborts when the client has left, or there is no more to tell. */
 export function eventStream(context: RouteContext, tell: (send: Send, gone: AbortSignal) => Promise<void>): Response {
-  const gone = new AbortController()
-  return streamSSE(context, async stream => {
-    stream.onAbort(() => { gone.abort() })
-    let waiting = '', since = 0, writing: Promise<void> | undefined
-    const write = async (): Promise<void> => {
-      while (waiting !== '' && !stream.aborted) {
-        const text = waiting
-        waiting = ''
-        since = performance.now()
-        await stream.write(text)                             // never rejects
-      }
-      writing = undefined
-    }
-    const stalled = setInterval(() => {
-      if (writing && performance.now() - since > STALLED_MS) (context.env as HttpBindings).outgoing.destroy()
+  const { outgoing } = context.env as HttpBindings, to = outgoing as ServerResponse, { headers } = context.body(null)
+  to.writeHead(200, { ...Object.fromEntries(headers), 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+  const writer = new EventWriter(to)
+  tell(sent => writer.send(sent), writer.gone).then(() => { writer.end() }, () => { to.destroy() })     // its client sees a connection that broke, and asks again
+  return context.body(null, 200, ANSWERED)
+}
+
+class EventWriter {
+  readonly #to: ServerResponse
+  readonly #gone = new AbortController()
+  readonly #stalled: NodeJS.Timeout
+  #waiting = ''
+  #due = false
+  /** While the client is behind: since when, and what waits for it. */
+  #behind: { readonly since: number; readonly over: Promise<void>; readonly resolve: () => void } | undefined
+
+  constructor(to: ServerResponse) {
+    this.#to = to
+    to.on('drain', () => { this.#caughtUp() }).once('close', () => { this.#leave() })
+    this.#stalled = setInterval(() => {
+      if (this.#behind && performance.now() - this.#behind.since > STALLED_MS) to.destroy()
     }, STALLED_MS / 5).unref()
-    const send: Send = async ({ event, data, id }) => {
-      if (stream.aborted) return
-      waiting += `event: ${event}\ndata: ${JSON.stringify(data)}\n${id === undefined ? '' : `id: ${id}\n`}\n`
-      writing ??= write()
-      if (waiting.length > AHEAD) await writing
+  }
+  get gone(): AbortSignal { return this.#gone.signal }
+
+  async send({ event, data, id }: Sent): Promise<void> {
+    if (this.gone.aborted) return
+    this.#waiting += `event: ${event}\ndata: ${JSON.stringify(data)}\n${id === undefined ? '' : `id: ${id}\n`}\n`
+    if (this.#waiting.length > AHEAD) {
+      this.#write()
+      await this.#behind?.over
+    } else if (!this.#due) {
+      this.#due = true
+      process.nextTick(() => { this.#due = false; this.#write() })     // after all that follows from what has just come in
     }
-    try {
-      await tell(send, gone.signal)
-      await writing
-    } finally {
-      clearInterval(stalled)
-      gone.abort()
-    }
-  })
+  }
+  end(): void {
+    this.#behind = undefined                                 // what is left is the system's to deliver
+    this.#write()
+    this.#to.end()
+    this.#leave()
+  }
+
+  #write(): void {
+    if (this.#waiting === '' || this.#behind || this.gone.aborted) return
+    const text = this.#waiting
+    this.#waiting = ''
+    if (this.#to.write(text)) return
+    let resolve!: () => void
+    const over = new Promise<void>(done => { resolve = done })
+    this.#behind = { since: performance.now(), over, resolve }
+  }
+  #caughtUp(): void {
+    const { resolve } = this.#behind ?? {}
+    this.#behind = undefined
+    this.#write()
+    resolve?.()
+  }
+  #leave(): void {
+    clearInterval(this.#stalled)
+    this.#gone.abort('left')
+    this.#behind?.resolve()
+  }
 }

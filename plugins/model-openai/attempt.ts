@@ -32,10 +32,8 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
   try {
     const client = await clientOf(to, guard)
     const response = await client.post(to.path, { body, stream: true, signal: stop.signal }).asResponse()
-    for await (const texts of guard.chunks(response as unknown as Answer)) for (const text of texts) {
-      const chunk: unknown = JSON.parse(text), wrong = errorIn(chunk)
-      if (wrong !== undefined) throw streamError(who, wrong, assembly.text || undefined, to.secrets)
-      for (const piece of assembly.take(chunk)) yield piece                                          // `yield*` would wrap each piece once more
+    for await (const texts of guard.chunks(response as unknown as Answer)) {
+      for (const piece of together(read(texts))) yield piece                                         // `yield*` would wrap each piece once more
       if (assembly.finished) guard.idleMs = Math.min(guard.idleMs, AFTERMATH_MS)
     }
     if (stop.signal.aborted) throw new Error('aborted')
@@ -50,6 +48,13 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
   const reply = assembly.reply(guard.ended)
   yield { kind: 'reply', reply: { ...reply, model: `${to.id}/${reply.model ?? request.model}` } }        // the source of its message, by which wire.ts knows its own
 
+  function* read(texts: readonly string[]): Generator<ModelChunk> {
+    for (const text of texts) {
+      const chunk: unknown = JSON.parse(text), wrong = errorIn(chunk)
+      if (wrong !== undefined) throw streamError(who, wrong, assembly.text || undefined, to.secrets)
+      yield* assembly.take(chunk)
+    }
+  }
   function translate(error: unknown): ModelError {
     const partial = assembly.text || undefined
     if (signal.aborted) return new ModelError('aborted', `${who} was stopped`, { partial })
@@ -78,6 +83,20 @@ async function clientOf(to: Endpoint, guard: Guard) {
     fetch: guard.fetch as never,                                                                   // it calls with (url, init) and looks at the answer's status and headers
     logLevel: 'off', logger: { error: silent, warn: silent, info: silent, debug: silent },
   })
+}
+
+/** What came together and goes on from one piece to the next is one piece: each is told on its own, and a model that is fast would cost a telling for every word. */
+function* together(pieces: Iterable<ModelChunk>): Generator<ModelChunk> {
+  let held: ModelChunk | undefined
+  try {
+    for (const piece of pieces) {
+      if (held && held.kind !== 'reply' && piece.kind === held.kind && piece.callId === held.callId) held = { ...held, text: held.text + piece.text }
+      else {
+        if (held) yield held
+        held = piece
+      }
+    }
+  } finally { if (held) yield held }                                                               // also before a failure: it had come
 }
 
 /** What went wrong, if a chunk says so: under `error`, or as a whole, as some servers do. */

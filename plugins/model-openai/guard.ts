@@ -108,27 +108,31 @@ export class Guard {
     return text + decoder.decode()
   }
 
-  /** The body, with a limit on each wait. The socket is let go of on every path. */
+  /** The body, with a limit on each wait: silence ends it, with an error unless the reply was complete already. The socket is let go of on every path. */
   async *#read(body: Readable): AsyncGenerator<Uint8Array> {
     const pieces = body[Symbol.asyncIterator]()
+    let ms = 0, waiting = false, timer: NodeJS.Timeout | undefined
+    const late = (): void => { if (waiting) body.destroy(this.ended ? undefined : this.#fail('timeout', `sent nothing for ${ms / 1000} s`, true)) }
     try {
       for (;;) {
-        const read = await this.#within(pieces.next())
-        if (!read || read.done) return
+        const limit = this.ended ? DRAIN_MS : this.idleMs
+        if (limit === ms) timer?.refresh()
+        else {
+          clearTimeout(timer)
+          timer = setTimeout(late, ms = limit)
+        }
+        waiting = true
+        const read = await pieces.next()
+        waiting = false
+        if (read.done) return
         yield read.value as Uint8Array
       }
+    } catch (error) {
+      if (!this.ended) throw error
     } finally {
+      clearTimeout(timer)
       body.destroy()                                                                               // of one that was read to its end the connection stays
     }
-  }
-  /** The result of one wait; nothing when the reply was complete already and only the end of the body did not come. */
-  async #within<T>(work: Promise<T>): Promise<T | undefined> {
-    let timer: NodeJS.Timeout | undefined
-    const ms = this.ended ? DRAIN_MS : this.idleMs
-    const late = new Promise<undefined>((resolve, reject) => {
-      timer = setTimeout(() => { if (this.ended) resolve(undefined); else reject(this.#fail('timeout', `sent nothing for ${ms / 1000} s`, true)) }, ms)
-    })
-    try { return await Promise.race([work, late]) } finally { clearTimeout(timer) }
   }
   #bound(line: string): void {
     if (line.length > LINE) throw this.#fail('protocol', `sent a line of more than ${LINE} characters`, false)

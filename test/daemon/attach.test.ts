@@ -171,7 +171,7 @@ describe('a client whose connection is lost again and again', () => {
   }
   it('sees every line of its run once, in order, and its result', async () => {
     const one = await daemon([{ ...slow, chunkMs: 20 }], FILES)
-    const { client, cuts } = await flaky(one, 1500)
+    const { client, cuts } = await flaky(one, 800)
     const handle = await client.run({ prompt: 'count', cwd: one.folder })
     const events: RunEvent[] = []
     for await (const event of handle.events) events.push(event)
