@@ -1,5 +1,5 @@
 /** Durations as people write them. A zod schema, so that plugins' configs get the check, the message and the JSON Schema for nothing. */
-import { z } from 'zod'
+import { z } from './z.js'
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const PATTERN = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/

@@ -2,7 +2,7 @@
  * The arguments of a tool call, from the string that the model sent to an object that fits. Parsed exactly once, never un-escaped a second time.
  * Pure. Everything that is wrong comes back as one sentence that the model reads.
  */
-import { z } from 'zod'
+import { z } from '../z.js'
 import { messageOf } from '../errors.js'
 import type { Json } from './vocabulary.js'
 

@@ -3,7 +3,7 @@
  * never differ. Pure; knows no file. A line that does not have the shape of its event is refused here, so that nobody behind has to look again.
  */
 import { isUtf8 } from 'node:buffer'
-import { z } from 'zod'
+import { z } from '../z.js'
 import { HarnessError, messageOf } from '../errors.js'
 import { SESSION_VERSION, type SessionEvent, type SessionEventBody, type SessionHeader, type SessionSummary } from './session-events.js'
 import type { TurnReason } from './vocabulary.js'

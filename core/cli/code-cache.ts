@@ -4,13 +4,15 @@
  * Invariants: a text is never run with the cache of another (a build has a folder of its own); a cache that can't be read or written is done without.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, sep } from 'node:path'
 import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 
 const DIGEST_BYTES = 32
+/** More than the largest file has, and how long it is kept. */
+const DESK_BYTES = 2 * 1024 * 1024, DESK_MS = 5_000
 /** Folders of builds that nothing was written to for so long are removed. */
 const STALE_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -23,14 +25,15 @@ export function keepCompiled(folder: string): void {
   const built = __dirname + sep
   const cache = join(folder, `${readFileSync(join(built, 'build-id'), 'utf8')}-${cachedDataVersionTag().toString(16)}`)      // a daemon has other flags than a command
   const fresh = new Map<string, Script>()
+  const desk = new Desk()
   // `require.extensions` is the one way in that Node documents, and it works with its registry of modules: whoever requires a file of ours gets the same one.
   const { extensions } = createRequire(__filename)
   const otherwise = extensions['.js'] as Load
   extensions['.cjs'] = (module: NodeModule, file: string) => {
-    const text = file.startsWith(built) ? readFileSync(file, 'latin1') : undefined        // the build writes ASCII
+    const text = file.startsWith(built) ? desk.wrapped(file) : undefined
     if (text === undefined || IMPORTS.test(text)) { otherwise(module, file); return }
     const kept = join(cache, file.slice(built.length).replaceAll(sep, '+'))
-    const script = new Script(`(function (exports, require, module, __filename, __dirname) { ${text}\n})`, { filename: file, cachedData: read(kept) })
+    const script = new Script(text, { filename: file, cachedData: desk.kept(kept) })
     if (script.cachedDataRejected !== false) fresh.set(kept, script)
     const run = script.runInThisContext() as (exports: unknown, require: (id: string) => unknown, module: NodeModule, file: string, folder: string) => void
     run.call(module.exports, module.exports, id => module.require(id), module, file, dirname(file))
@@ -38,12 +41,41 @@ export function keepCompiled(folder: string): void {
   process.on('exit', () => { if (fresh.size > 0) write(folder, cache, fresh) })
 }
 
-/** V8 believes what it is given, and dies of half a file: so each begins with a digest of the rest. */
-function read(file: string): Buffer | undefined {
-  let kept: Buffer
-  try { kept = readFileSync(file) } catch { return undefined }       // not there yet, or not ours to read: compiled anew
-  const code = kept.subarray(DIGEST_BYTES)
-  return digest(code).equals(kept.subarray(0, DIGEST_BYTES)) ? code : undefined
+const NONE = Buffer.alloc(0), HEAD = Buffer.from('(function (exports, require, module, __filename, __dirname) { '), TAIL = Buffer.from('\n})')
+/** One buffer for all that is read, one file after another: where memory is touched for the first time a start pays for each page of it. What is returned holds until the next is read. */
+class Desk {
+  #buffer = NONE
+
+  /** The text of a file of ours as a function; in one piece, and not joined later. */
+  wrapped(file: string): string {
+    return this.#read(file, HEAD, TAIL).toString('latin1')   // the build writes ASCII
+  }
+  /** V8 believes what it is given, and dies of half a file: so each begins with a digest of the rest. */
+  kept(file: string): Buffer | undefined {
+    let kept: Buffer
+    try { kept = this.#read(file) } catch { return undefined }         // not there yet, or not ours to read: compiled anew
+    const code = kept.subarray(DIGEST_BYTES)
+    return digest(code).equals(kept.subarray(0, DIGEST_BYTES)) ? code : undefined
+  }
+
+  #read(file: string, head = NONE, tail = NONE): Buffer {
+    const from = openSync(file, 'r')
+    try {
+      const all = head.length + fstatSync(from).size + tail.length
+      const buffer = this.#ofAtLeast(all)
+      head.copy(buffer)
+      let end = head.length
+      for (let read = -1; read !== 0; end += read) read = readSync(from, buffer, end, all - tail.length - end, null)
+      return buffer.subarray(0, end + tail.copy(buffer, end))
+    } finally { closeSync(from) }
+  }
+  #ofAtLeast(bytes: number): Buffer {
+    if (this.#buffer.length < bytes) {
+      this.#buffer = Buffer.allocUnsafeSlow(Math.max(bytes, DESK_BYTES))
+      setTimeout(() => { this.#buffer = NONE }, DESK_MS).unref()       // a daemon needs it at its start only
+    }
+    return this.#buffer
+  }
 }
 const digest = (code: Buffer): Buffer => createHash('sha256').update(code).digest()
 

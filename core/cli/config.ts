@@ -1,7 +1,7 @@
 /** `hx config check|schema`: the file against its schema, plugins against theirs; nothing is started. */
 import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { z } from 'zod'
+import { z } from '../z.js'
 import { importerFor } from '../app.js'
 import { at, HarnessError, messageOf } from '../errors.js'
 import { Log } from '../kernel/log.js'

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import semver from 'semver'
-import { z } from 'zod'
+import { z } from '../z.js'
 import { HarnessError } from '../errors.js'
 import { VERSION } from '../version.js'
 

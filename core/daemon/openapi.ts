@@ -1,5 +1,5 @@
 /** The socket's HTTP as an OpenAPI 3.1 document, from the very schemas that requests are read with. Pure; one row a route. */
-import { z } from 'zod'
+import { z } from '../z.js'
 import { VERSION } from '../version.js'
 import { HEADERS, PROTOCOL, ROUTES } from './protocol.js'
 import { AbortOrderSchema, ApprovalAnswerSchema, BeginOrderSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, WireErrorSchema } from './schemas.js'

@@ -1,5 +1,5 @@
 /** What the bodies and queries of the protocol look like. Both sides mean it: an unknown or missing field is an error, never a default action. */
-import { z } from 'zod'
+import { z } from '../z.js'
 import { MAX_BODY_BYTES } from './protocol.js'
 
 export const RunOrderSchema = z.strictObject({

@@ -2,7 +2,7 @@
  * The keys of harness.config.yaml: one zod schema, its JSON Schema for editors, and the wording of what doesn't fit. Knows no YAML and no file.
  * Every key may be left out; the defaults stand here and nowhere else. Keys are a public interface under SemVer.
  */
-import { z } from 'zod'
+import { z } from '../z.js'
 import { duration } from '../duration.js'
 import { didYouMean, show } from '../errors.js'
 import { LEVELS } from '../kernel/log.js'

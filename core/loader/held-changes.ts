@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { lstatSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { z } from 'zod'
+import { z } from '../z.js'
 import { makeFolder } from '../kernel/folder.js'
 import type { TextSource } from './files.js'
 import { lineDiff, type LineDiff } from './line-diff.js'

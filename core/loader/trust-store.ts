@@ -6,7 +6,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { z } from 'zod'
+import { z } from '../z.js'
 import { HarnessError } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
 import { makeFolder } from '../kernel/folder.js'

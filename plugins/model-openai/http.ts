@@ -2,10 +2,8 @@
  * One exchange over HTTP: what is given to the SDK as `fetch`, on Node's own client, which is loaded in a tenth of the time of its `fetch` and hands a body over faster.
  * Knows nothing of models. Invariants: a redirect is an answer like others; an abort ends the exchange at any point; a body that was read to its end gives the connection back.
  */
-import { Agent, request as plain, type IncomingMessage } from 'node:http'
-import { Agent as SecureAgent, request as secure } from 'node:https'
+import type { Agent, IncomingMessage } from 'node:http'
 import { pipeline, type Readable } from 'node:stream'
-import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import { Headers } from './headers.js'
 
 export interface Answer {
@@ -28,17 +26,20 @@ const KEEP_MS = 4_000
 const NO_BODY = new Set([204, 205, 304])
 /** `proxyEnv`: proxies as the environment names them, where Node can (24.5) and is told to, as for its own agents. */
 const kept = { keepAlive: true, timeout: KEEP_MS, ...(process.env['NODE_USE_ENV_PROXY'] === '1' && { proxyEnv: process.env }) }
-const agents = { 'http:': new Agent(kept), 'https:': new SecureAgent(kept) }
+/** Of each protocol that was asked for; TLS is loaded by the first that needs it. */
+const agents: { http?: Agent; https?: Agent } = {}
 
 export function send(url: string, { method = 'GET', headers = [], body, signal }: Order): Promise<Answer> {
-  const to = new URL(url), isSecure = to.protocol === 'https:'
+  const to = new URL(url), protocol = to.protocol === 'https:' ? 'https' : 'http'
+  const over = process.getBuiltinModule(`node:${protocol}`)
+  const agent = agents[protocol] ??= new over.Agent(kept)
   return new Promise((resolve, reject) => {
-    const request = (isSecure ? secure : plain)(to, {
-      method, agent: agents[isSecure ? 'https:' : 'http:'], headers: { 'accept-encoding': 'gzip, deflate, br', ...Object.fromEntries(headers) }, ...(signal && { signal }),
+    const request = over.request(to, {
+      method, agent, headers: { 'accept-encoding': 'gzip, deflate, br', ...Object.fromEntries(headers) }, ...(signal && { signal }),
     })
     const late = setTimeout(() => { request.destroy(Object.assign(new Error(`no connection within ${CONNECT_MS / 1000} s: timed out`), { code: 'ETIMEDOUT' })) }, CONNECT_MS)
     const settled = (): void => { clearTimeout(late) }
-    request.on('socket', socket => { if (socket.connecting) socket.once(isSecure ? 'secureConnect' : 'connect', settled); else settled() })
+    request.on('socket', socket => { if (socket.connecting) socket.once(protocol === 'https' ? 'secureConnect' : 'connect', settled); else settled() })
     request.once('close', settled)
     request.on('error', reject)                              // stays: after an answer, the body tells of it
     request.once('response', response => { resolve(answerOf(response, url)) })
@@ -54,6 +55,8 @@ function answerOf(response: IncomingMessage, url: string): Answer {
 }
 /** The last coding that was applied is the first to be undone. One that is not known is left: its text will be no reply. */
 function decoded(response: Readable, codings: string): Readable {
+  if (codings === '') return response
+  const { createBrotliDecompress, createUnzip } = process.getBuiltinModule('node:zlib')
   return codings.toLowerCase().split(',').map(coding => coding.trim()).reverse().reduce((body, coding) => {
     const undo = coding === 'br' ? createBrotliDecompress() : /^(x-)?gzip$|^deflate$/.test(coding) ? createUnzip() : undefined
     return undo ? pipeline(body, undo, () => {}) : body      // what fails in front of it is an error of the last, which is read
