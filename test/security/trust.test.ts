@@ -28,7 +28,7 @@ const trapped = (): Place => {
   chmodSync(join(here.folder, 'node_modules/.bin/node'), 0o755)
   return here
 }
-const READERS = [['agent', '--offline', 'hi'], ['plugins'], ['plugins', 'disable', 'marker'], ['models'], ['config', 'check'], ['start'], ['service', 'install', '--print']]
+const READERS = [['agent', '--offline', 'hi'], ['plugins'], ['plugins', 'disable', 'marker'], ['models'], ['config', 'check'], ['config', 'explain'], ['start'], ['restart'], ['service', 'install', '--print'], ['hooks'], ['tools'], ['plugins', 'info', 'marker'], ['plugins', 'new', 'foo'], ['plugins', 'add', './evil'], ['plugins', 'remove', 'marker'], ['plugins', 'update'], ['plugins', 'reload', '--held'], ['permission', 'test', 'ls']]
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 describe('a folder that nobody has trusted', () => {
@@ -43,7 +43,7 @@ describe('a folder that nobody has trusted', () => {
     expect(error).toMatchObject({ type: 'error', code: 'untrusted', file: join(here.folder, 'harness.config.yaml') })
     expect(existsSync(join(here.folder, 'marker'))).toBe(false)
     expect(readFileSync(join(here.folder, 'harness.config.yaml'), 'utf8')).toBe(TRAPS['harness.config.yaml'])
-  })
+  }, 120_000)
   it.runIf(hasStrace)('is not even opened, as the kernel sees it', async () => {
     for (const args of [['agent', '--offline', 'hi'], ['start']]) {
       const here = trapped(), trace = join(dirname(here.folder), 'trace')
