@@ -37,6 +37,7 @@ export class ServerProcess implements Transport {
   readonly #line: (line: string) => void
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #gone: Promise<void> = Promise.resolve()
+  #rest: Promise<void> = Promise.resolve()
   #ending: Promise<void> | undefined
 
   readonly #maxBytes: number
@@ -59,7 +60,7 @@ export class ServerProcess implements Transport {
       })
     })
     const closed = new Promise(resolve => { child.once('close', resolve) })      // `once` would fail with a program that isn't there
-    void this.#gone.then(() => settles(closed, REST_MS)).then(() => { this.onclose?.() })   // what it said last is still read
+    this.#rest = this.#gone.then(() => settles(closed, REST_MS)).then(() => { this.onclose?.() })   // what it said last is still read
     child.stdin.on('error', error => { this.onerror?.(error) })
     child.stdout.on('data', splitter(this.#maxBytes, line => {
       try { this.onmessage?.(this.#sdk.deserializeMessage(line)) } catch (error) { this.onerror?.(error as Error) }      // a line that is no message
@@ -85,11 +86,11 @@ export class ServerProcess implements Transport {
     const child = this.#child
     if (child?.pid === undefined) return
     child.stdin.end()
-    if (await settles(this.#gone, LEAVES_MS)) return
+    if (await settles(this.#gone, LEAVES_MS)) return this.#rest
     this.#signal('SIGTERM')
-    if (await settles(this.#gone, TERM_MS)) return
+    if (await settles(this.#gone, TERM_MS)) return this.#rest
     this.#signal('SIGKILL')
-    await settles(this.#gone, TERM_MS / 2)
+    if (await settles(this.#gone, TERM_MS / 2)) return this.#rest
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
   }
   #signal(signal: NodeJS.Signals): void {

@@ -21,6 +21,8 @@ export const Config = z.strictObject({
 
 /** The model of the config, by the name that `/v1/models` gives it. */
 const OURS = 'hx'
+/** What else clients of OpenAI's ask for, and are told is not here. */
+const ELSEWHERE = ['/v1/responses', '/v1/completions', '/v1/embeddings']
 
 export function apply(ctx: Context, config: z.infer<typeof Config>) {
   const sessions = ctx.state['sessions'] instanceof Map ? ctx.state['sessions'] as Map<string, string> : new Map<string, string>()
@@ -42,6 +44,7 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
     const id = decoded(new URL(url).pathname.slice('/v1/models/'.length))
     return modelNames(ctx).includes(id) ? Response.json(modelOf(id)) : errorResponse(noModel(id))
   } })
+  for (const path of ELSEWHERE) ctx.routes.register({ method: 'POST', path, handle: () => errorResponse({ status: 404, type: 'invalid_request_error', code: 'unknown_url', message: `${path} is not served here: the agent speaks /v1/chat/completions` }) })
   ctx.routes.register({ method: 'POST', path: '/v1/chat/completions', async handle(request) {
     let body: unknown
     try { body = await request.json() } catch (error) { return errorResponse(invalid(`the body is no JSON: ${messageOf(error)}`)) }

@@ -58,6 +58,7 @@ describe('the agent behind chat completions', () => {
     const before = model.requests.length
     expect(await refused({})).toMatchObject([500, 'failed', null, expect.stringContaining('too odd')])
     expect(model.requests.length - before).toBe(1)                                              // a client does not do the work three times
+    for (const other of [client.responses.create({ model: 'hx', input: 'go' }), client.embeddings.create({ model: 'hx', input: 'go' }), client.completions.create({ model: 'hx', prompt: 'go' })]) await expect(other).rejects.toMatchObject({ status: 404, code: 'unknown_url', message: expect.stringContaining('the agent speaks /v1/chat/completions') })
     for (const [headers, status] of [[{}, 401], [{ authorization: 'Bearer wrong' }, 401], [{ origin: 'http://localhost' }, 403]] as const) expect((await fetch(`${baseURL}/models`, { headers: headers as Record<string, string> })).status).toBe(status)
   })
   it('answers the client of the AI SDK, and ends the turn of one that leaves', async () => {
