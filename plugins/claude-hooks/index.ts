@@ -6,6 +6,7 @@
 import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve, sep } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { accept, ask, block, duration, messageOf, proceed, reject, z, type Base, type Context, type Mode, type SessionView, type ToolCall } from 'harnessx'
 import { runCommand } from './command.js'
@@ -29,6 +30,8 @@ interface Project extends Pick<Settings, 'hooks' | 'env'> { readonly folder: str
 interface Judged { readonly args: Readonly<Record<string, unknown>>; readonly outcome: Outcome }
 
 const SLACK_MS = 2000
+/** A session that ends waits this long for what runs beside it. */
+const LEAVE_MS = 3000
 const LONGEST_NAME = 200
 /** What a subagent is of: scripts choose by it. */
 const AGENT = 'general-purpose'
@@ -161,7 +164,8 @@ export async function apply(ctx: Context, config: Config) {
   ctx.on('agent/session-end', async payload => {
     const { id, depth } = payload.session
     if (depth === 0) await fire('SessionEnd', 'other', payload, { reason: 'other' })
-    await Promise.all(beside.get(id) ?? [])                            // each ends within its time
+    const over = new AbortController()
+    await Promise.race([Promise.all(beside.get(id) ?? []), sleep(LEAVE_MS, undefined, { signal: over.signal })]).finally(() => { over.abort() })
     beside.delete(id)
     waiting.delete(id)
     await transcripts.forget(id)

@@ -7,6 +7,7 @@ import { HarnessError, messageOf, z, type Context, type Run, type RunResult } fr
 import { chunk, completion, errorBody, errorResponse, head, model as modelOf, outcomeOf, usageChunk, type Problem } from './answer.js'
 import { Conversations } from './conversations.js'
 import { readRequest, wholePrompt, type ChatRequest, type Said } from './request.js'
+import { ToldText } from './told-text.js'
 
 export const name = 'openai-server'
 /** Only a daemon has them. */
@@ -87,26 +88,23 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
 
 /** Text as it comes, steps apart by an empty line; what the model thinks as `reasoning_content`, which clients that don't know it ignore. */
 function streamed(order: ChatRequest, run: Run, stands: (text: string) => void, leave: () => void): ReadableStream<Uint8Array> {
-  const told = head(order.model), encoder = new TextEncoder()
+  const top = head(order.model), encoder = new TextEncoder()
   const line = (data: unknown) => encoder.encode(`data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`)
   async function* lines(): AsyncGenerator<unknown> {
-    yield chunk(told, { role: 'assistant', content: '' })
-    let text = '', place: string | undefined
+    yield chunk(top, { role: 'assistant', content: '' })
+    const told = new ToldText()
     for await (const event of run.events) {
       if (event.type !== 'delta' || event.kind === 'arguments') continue
-      if (event.kind === 'reasoning') { yield chunk(told, { reasoning_content: event.text }); continue }
-      const here = `${event.step} ${event.attempt}`
-      const apart = place !== undefined && place !== here ? '\n\n' : ''
-      place = here
-      text += apart + event.text
-      yield chunk(told, { content: apart + event.text })
+      if (event.kind === 'reasoning') { yield chunk(top, { reasoning_content: event.text }); continue }
+      const content = told.add(event.step, event.attempt, event.text)
+      if (content !== '') yield chunk(top, { content })
     }
     const ended: RunResult = await run.result, outcome = outcomeOf(ended)
     if ('status' in outcome) { yield errorBody(outcome); return }
-    if (text === '' && outcome.text !== '') yield chunk(told, { content: text = outcome.text })          // a model that streams nothing
-    stands(text)
-    yield chunk(told, {}, outcome.finish)
-    if (order.includeUsage) yield usageChunk(told, ended.usage)
+    if (told.text === '' && outcome.text !== '') yield chunk(top, { content: told.text = outcome.text })          // a model that streams nothing
+    stands(told.text)
+    yield chunk(top, {}, outcome.finish)
+    if (order.includeUsage) yield usageChunk(top, ended.usage)
     yield '[DONE]'
   }
   const source = lines()

@@ -26,7 +26,7 @@ describe('claude-commands', () => {
     expect((await host.command('fix-issue', '12 "very high"')).prompt).toBe('Mend issue 12 with priority "very high". All that was said: 12 "very high".\nCosts $10, and see @README.md.')
     expect((await host.command('review-all')).prompt).toBe('# Review everything\n\nBe strict.')
     expect((await host.command('review-all', 'src only')).prompt).toBe('# Review everything\n\nBe strict.\n\nARGUMENTS: src only')
-    expect(warnings()).toEqual([expect.stringMatching(/^\/fix-issue \(".*fix-issue\.md"\): "allowed-tools" is not supported and has no effect$/)])
+    expect(warnings()).toEqual([expect.stringMatching(/^\/fix-issue \(".*fix-issue\.md"\): "allowed-tools", "@README\.md" \(no file is put in its place; the model reads the name\) is not supported and has no effect$/)])
   })
   it('runs nothing that a file holds, and says so', async () => {
     const { host, project, warnings } = await started({ 'status.md': 'Now: !`touch ran`' })
@@ -68,5 +68,11 @@ describe('a command in Markdown', () => {
     expect(promptOf('do $1 then $2 then $3', `a "b c" '$1'`)).toBe('do a then b c then $1')
     expect(promptOf('$ARGUMENTS', '$& $1 \\')).toBe('$& $1 \\')
     expect(promptOf('$1', '')).toBe('')
+    expect(promptOf('$ARGUMENTS[0] and $ARGUMENTS[1], not $ARGUMENTS[7]', 'a "b c"')).toBe('a and b c, not ')
+  })
+  it('says what of it has no meaning here, and takes no address or code for a file', () => {
+    expect(parseCommand('See @src/a.ts and ${CLAUDE_PLUGIN_ROOT}/x.')?.ignored).toEqual(['"@src/a.ts" (no file is put in its place; the model reads the name)', '"${CLAUDE_PLUGIN_ROOT}"'])
+    expect(parseCommand('Write to me@example.com, ask @team, mind `@types/node`.')?.ignored).toEqual([])
+    expect(parseCommand('---\ndescription: |\n  Two\n  lines\nmodel: opus\n---\nGo.')).toMatchObject({ description: 'Two lines', ignored: ['"model"'] })
   })
 })

@@ -193,10 +193,10 @@ describe('claude-hooks: the other events', () => {
     expect(left('start').agent_id).not.toBe(session)
     expect(left('stop')).toMatchObject({ agent_id: left('start').agent_id, last_assistant_message: 'all is well', agent_transcript_path: expect.stringMatching(/\.jsonl$/) })
   })
-  it('that nobody waits for (async) hold nothing up, speak at the next step, and are over before the session is', async () => {
+  it('that nobody waits for (async) hold nothing up, speak at the next step, and the end of the session waits for them, a while', async () => {
     let agents: AgentsService | undefined
     const keeper: Row = { id: 'keeper', module: { name: 'keeper', apply: (ctx: any) => { agents = ctx.agents } } }
-    const { run, heard, out } = await started({ UserPromptSubmit: [{ command: `until test -e $OUT/go; do sleep 0.02; done; ${say({ hookSpecificOutput: { additionalContext: 'it is ready' } })}`, async: true }], Stop: [{ command: 'sleep 0.3; touch $OUT/end', async: true }] }, { rows: [keeper] })
+    const { run, heard, out } = await started({ UserPromptSubmit: [{ command: `until test -e $OUT/go; do sleep 0.02; done; ${say({ hookSpecificOutput: { additionalContext: 'it is ready' } })}`, async: true }], Stop: [{ command: 'sleep 0.3; touch $OUT/end', async: true }, { command: 'sleep 100', async: true }] }, { rows: [keeper] })
     const { result: { session, reason } } = await run([])              // it waits for "go", and the turn doesn't
     expect([reason, heard()]).toEqual(['completed', ['go']])
     out.write('go', '')

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { Conversations } from '../../plugins/openai-server/conversations.js'
+import { ToldText } from '../../plugins/openai-server/told-text.js'
 import { readRequest, wholePrompt, type Said } from '../../plugins/openai-server/request.js'
 import { freePort } from '../support/free-port.js'
 import { daemon, endpoint } from '../support/daemon.js'
@@ -98,6 +99,21 @@ describe('the agent behind chat completions', () => {
     const { hx } = place({ 'harness.config.yaml': rows('openai-server') })
     const { plugins } = JSON.parse((await hx(['plugins', '--json', '--trust'])).stdout) as { plugins: { id: string; state: string; reason?: string }[] }
     expect(plugins.find(({ id }) => id === 'openai-server')).toMatchObject({ state: 'waiting', reason: 'plugin "openai-server" waits for service "routes", which only a daemon has; start one with "hx start"' })
+  })
+})
+
+describe('text that is told as it comes', () => {
+  it('is told once when a broken reply is asked for again, and apart where the second says something else', () => {
+    const told = (...pieces: [number, number, string][]) => { const text = new ToldText(); return [pieces.map(piece => text.add(...piece)).join('|'), text.text] }
+    expect(told([0, 1, 'Hello '], [0, 1, 'wor'], [0, 2, 'Hel'], [0, 2, 'lo world'], [0, 2, '!'])).toEqual(['Hello |wor||ld|!', 'Hello world!'])
+    expect(told([0, 1, 'Hello wor'], [0, 2, 'Hello, '], [0, 2, 'you'])).toEqual(['Hello wor|\n\nHello, |you', 'Hello wor\n\nHello, you'])
+    expect(told([0, 1, 'one'], [1, 1, 'one'], [1, 1, ' more'])).toEqual(['one|\n\none| more', 'one\n\none more'])
+    fc.assert(fc.property(fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 6 }), fc.nat(), (pieces, at) => {
+      const text = new ToldText()
+      for (const piece of pieces.slice(0, at % pieces.length)) text.add(0, 1, piece)
+      for (const piece of pieces) text.add(0, 2, piece)
+      expect(text.text).toBe(pieces.join(''))
+    }))
   })
 })
 
