@@ -1,7 +1,7 @@
 /**
  * Server-sent events to one client, at the client's own pace: hardly anything is read ahead for it, and one that takes nothing for a while loses its connection.
  * What comes in one go, or while the client is behind, goes out in one write: a fast stream costs a write for many events, a slow one waits for nothing.
- * It can resume: ids are the `seq` of the log. Writes to Node's own response, since the streams of the web in between cost more than all else that is done for a token.
+ * It can resume: ids are the `seq` of the log. Writes to Node's own response: the streams of the web in between are a chain of promises for each write.
  */
 import type { ServerResponse } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
