@@ -36,7 +36,7 @@ export async function apply(ctx: Context, { folders, user }: z.infer<typeof Conf
     if (!written) throw new Error('it holds no prompt')
     ctx.commands.register({ name: command, description: written.description, run: args => ({ prompt: promptOf(written.body, args.trim()) }) })
     taken.set(command, file)
-    if (written.ignored.length > 0) ctx.logger.warn(`/${command} ("${file}"): ${written.ignored.join(', ')} is not supported and has no effect`)
+    if (written.ignored.length > 0) ctx.logger.warn(`/${command} ("${file}"): not supported, so without effect: ${written.ignored.join(', ')}`)
   }
 
   /** Folders in it only sort files. None is there, or none can be read: the second is told. */

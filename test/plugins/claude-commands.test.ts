@@ -26,7 +26,7 @@ describe('claude-commands', () => {
     expect((await host.command('fix-issue', '12 "very high"')).prompt).toBe('Mend issue 12 with priority "very high". All that was said: 12 "very high".\nCosts $10, and see @README.md.')
     expect((await host.command('review-all')).prompt).toBe('# Review everything\n\nBe strict.')
     expect((await host.command('review-all', 'src only')).prompt).toBe('# Review everything\n\nBe strict.\n\nARGUMENTS: src only')
-    expect(warnings()).toEqual([expect.stringMatching(/^\/fix-issue \(".*fix-issue\.md"\): "allowed-tools", "@README\.md" \(no file is put in its place; the model reads the name\) is not supported and has no effect$/)])
+    expect(warnings()).toEqual([expect.stringMatching(/^\/fix-issue \(".*fix-issue\.md"\): not supported, so without effect: "allowed-tools", "@README\.md" \(no file is put in its place; the model reads the name\)$/)])
   })
   it('runs nothing that a file holds, and says so', async () => {
     const { host, project, warnings } = await started({ 'status.md': 'Now: !`touch ran`' })
