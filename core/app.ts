@@ -162,7 +162,7 @@ export class App {
     return {
       pid: process.pid, version: VERSION, uptimeMs: Math.round(performance.now() - this.#started),
       config: this.#edits.status,
-      plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: lanes.length, queued: lanes.reduce((all, { queued }) => all + queued, 0),
+      plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: lanes.length, queued: lanes.reduce((all, { queued }) => all + queued, 0), running: this.running(),
       rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: this.#loopDelay.p99Ms,
       reloads: plugins.reduce((all, plugin) => all + plugin.reloads, 0),
       held: this.held(),

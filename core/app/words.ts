@@ -50,6 +50,8 @@ export interface Status {
   readonly sessions: number
   /** Turns that wait behind one of their session. */
   readonly queued: number
+  /** Ids of the sessions whose turn runs or waits. */
+  readonly running: readonly string[]
   readonly rssBytes: number
   readonly heapBytes: number
   /** Of the last minute or two. */

@@ -12,11 +12,22 @@ import { markdown } from './session-markdown.js'
 import { counted, elapsed, oneLine, printable, table, type Paint } from './terminal.js'
 
 export async function list(io: Io): Promise<number> {
-  const all = await (await sessionStore(io)).list()
+  const running = await runningNow(io), all = (await (await sessionStore(io)).list()).map(one => running.has(one.id) ? { ...one, running: true } : one)
   if (io.json) { io.line({ sessions: all }); return 0 }
-  const rows = all.map(one => [one.id, one.updatedAt.slice(0, 16).replace('T', ' '), String(one.turns), one.archived ? 'archived' : one.lastReason ?? '', oneLine(one.cwd, 40), oneLine(one.title, 60)])
+  const rows = all.map(one => [one.id, one.updatedAt.slice(0, 16).replace('T', ' '), String(one.turns), running.has(one.id) ? 'running' : one.archived ? 'archived' : one.lastReason ?? '', oneLine(one.cwd, 40), oneLine(one.title, 60)])
   io.say(rows.length ? table([['SESSION', 'WHEN', 'TURNS', 'ENDED', 'FOLDER', 'FIRST PROMPT'], ...rows], io.paint) : 'no sessions yet; start one with: hx agent "TASK"')
   return 0
+}
+
+/** A log can't tell a turn that runs from one that was cut off; the daemon of this config can. The list is for those too whose daemon is stuck. */
+async function runningNow(io: Io): Promise<ReadonlySet<string>> {
+  try {
+    const daemon = await runningDaemon(io)
+    return new Set((await daemon?.status().finally(() => daemon.close()))?.running)
+  } catch (error) {
+    io.note(io.paintNote('yellow', `hx: what runs is not known: ${messageOf(error)}`))
+    return new Set()
+  }
 }
 
 export async function show(io: Io, id: string): Promise<number> {

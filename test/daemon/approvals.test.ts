@@ -19,9 +19,12 @@ describe('an ask of a turn that nobody follows', () => {
     const { id } = await firstAsk(one)
     expect((await one.hx(['approvals'])).stdout).toMatch(new RegExp(`${id.slice(0, 8)}.*permission asks:[^]*bash rm a.txt[^]*${session}`))
     expect(existsSync(join(one.folder, 'a.txt'))).toBe(true)
+    expect((await one.hx(['sessions'])).stdout).toMatch(new RegExp(`${session}.* running `))       // and not interrupted, as its log alone would read
+    expect(JSON.parse((await one.hx(['sessions', '--json'])).stdout)).toMatchObject({ sessions: [{ id: session, running: true }] })
     expect(await one.hx(['approvals', 'allow', id.slice(0, 8)])).toMatchObject({ code: 0, stdout: 'allowed: bash rm a.txt\n' })
     expect(await one.hx(['attach', session])).toMatchObject({ code: 0, stdout: 'gone\n' })
     expect(existsSync(join(one.folder, 'a.txt'))).toBe(false)
+    expect((await one.hx(['sessions'])).stdout).toMatch(new RegExp(`${session}.* completed `))
   })
   it('takes one answer, the first, for that one call', async () => {
     const one = await daemon([rm('a.txt'), rm('b.txt'), 'done'], FILES)

@@ -113,7 +113,7 @@ export class Interactive {
       if (this.#draft.text === '') this.#draft = draftOf(text)
       return
     }
-    const view = this.#view = new TurnView({ width: () => this.#screen.width, thoughts: () => this.#thoughts, verbose: this.#io.globals.verbose === true })
+    const view = this.#view = new TurnView({ width: () => this.#screen.width, thoughts: () => this.#thoughts, verbose: this.#io.globals.verbose === true, folded: ' (Ctrl-T shows it)' })
     this.#say([[]])
     this.#soon()
     try {

@@ -15,6 +15,8 @@ export interface ViewOptions {
   /** Are thoughts shown as they are, or folded into a line? */
   thoughts(): boolean
   readonly verbose: boolean
+  /** How folded thoughts are shown, where they can be. */
+  readonly folded?: string
 }
 interface Running { readonly name: string; readonly label: string; readonly since: number; progress: string }
 
@@ -184,7 +186,7 @@ export class TurnView {
     if (this.#thoughts.trim() !== '') {
       this.#lastThoughts = this.#thoughts
       this.#thought = true
-      if (!this.#shown) this.#say([span(`∴ thought${time >= 100 ? ` for ${elapsed(time)}` : ''} (Ctrl-T shows it)`, 'dim')])
+      if (!this.#shown) this.#say([span(`∴ thought${time >= 100 ? ` for ${elapsed(time)}` : ''}${this.#options.folded ?? ''}`, 'dim')])
     }
     this.#shown = undefined
     this.#shownThoughts = 0
