@@ -24,6 +24,30 @@ describe('odd paths', () => {
   })
 })
 
+describe('a file that a plugin rewrites after each edit', () => {
+  it('is edited again as it stands now: what fits is taken, and what does not says what is there', async () => {
+    const test = await caseHost({
+      plugins: { format: `
+        const { readFileSync, writeFileSync } = await import('node:fs')
+        ctx.on('agent/post-tool-use', ({ session, call, result }) => {
+          if (result.isError || !/^(write|edit)_file$/.test(call.name)) return
+          const file = session.cwd + '/' + call.arguments.path
+          writeFileSync(file, readFileSync(file, 'utf8').replaceAll('  ', '\\t'))
+        })` },
+      shipped: ['tool-fs'],
+    })
+    test.says(
+      { calls: [call('write_file', { path: 'a.js', content: 'if (x) {\n  one()\n}\n' })] },
+      { calls: [call('edit_file', { path: 'a.js', old_text: '  one()', new_text: '  two()' })] },
+      { calls: [call('edit_file', { path: 'a.js', old_text: '\tone()', new_text: '  two()' })] },
+      { calls: [call('edit_file', { path: 'a.js', old_text: 'two()', new_text: 'three()' })] }, 'done')
+    const { events, results } = await test.run('go')
+    expect(events.flatMap(event => event.type === 'tool-result' ? [event.kind] : []).toSpliced(1, 1)).toEqual(['ok', 'ok', 'ok'])
+    expect(results[1]).toMatch(/^old_text is not in "a\.js"; nothing was changed\.[^]*It reads now:\n\tone\(\)$/)
+    expect(readFileSync(join(test.folder, 'a.js'), 'utf8')).toBe('if (x) {\n\tthree()\n}\n')
+  })
+})
+
 describe('what tools give back', () => {
   it('stays small in the next request, however much there is: 20 MB of output, a file of 30 MB, a million hits', async () => {
     const test = await host({ 'big.txt': 'hit hit hit hit hit hit\n'.repeat(1_200_000) })
