@@ -20,7 +20,7 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
   const on: ReadonlySet<string> = new Set(config.on)
   /** When the rest of a model is over. */
   const resting = new Map<string, number>()
-  const rests = (model: string) => (resting.get(model) ?? 0) > Date.now()
+  const rests = (model: string) => (resting.get(model) ?? 0) > performance.now()
 
   ctx.on('agent/request', async ({ model, signal }, next) => {
     const line = [...new Set([model, ...config.models])]
@@ -34,7 +34,7 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
       } catch (error) {
         const following = others.shift()
         if (!(error instanceof ModelError) || !on.has(error.kind) || signal.aborted || ctx.signal.aborted) throw error
-        resting.set(asked, Date.now() + config.rest)
+        resting.set(asked, performance.now() + config.rest)
         if (following === undefined) throw error
         ctx.logger.warn(`model "${asked}" failed (${error.kind}), so "${following}" is asked: ${messageOf(error)}`)
         asked = following

@@ -34,6 +34,18 @@ const MAY: Record<string, readonly string[]> = {
 }
 const layer = (file: string) => file.split('/')[1]!.replace(/\.ts$/, '')
 
+describe('the clock on the wall', () => {
+  /** Who may ask for it: it was put there by others, goes to others, or is shown. */
+  const MAY_ASK: Readonly<Record<string, string>> = {
+    'core/daemon/run-mark.ts': 'moments that outlive a process', 'core/agent/unconfined-spans.ts': 'times of files', 'core/cli/code-cache.ts': 'times of files', 'core/cli/approvals.ts': 'shown',
+    'plugins/model-openai/failures.ts': 'a date of an endpoint', 'plugins/openai-server/answer.ts': 'shown', 'plugins/time-context.ts': 'told to the model',
+  }
+  it('is asked by nobody who waits, gives up or orders: it can be set', () => {
+    const asks = [...files('core'), ...files('plugins')].filter(file => readFileSync(join(root, file), 'utf8').split('\n').some(line => line.includes('Date.now()') && !/^\s*\*/.test(line)))
+    expect(asks.filter(file => MAY_ASK[file] === undefined)).toEqual([])
+  })
+})
+
 describe('the arrows of core/', () => {
   it('go down only', () => {
     const wrong = core.filter(({ file, target }) => target.startsWith('core/') && layer(target) !== layer(file) && MAY[layer(file)] !== undefined && !MAY[layer(file)]!.includes(layer(target)))

@@ -131,7 +131,7 @@ export class Workspace implements WorkspaceService {
 
   /** Real paths of what the configuration names; one that can't be resolved stands as it is. Tools can't change where these lead, so an answer holds for a moment. */
   #realPaths(paths: readonly string[]): Promise<string[]> {
-    const now = Date.now()
+    const now = performance.now()
     if (this.#known.size > KNOWN_MOST) this.#known.clear()
     return Promise.all(paths.map(path => {
       const known = this.#known.get(path)

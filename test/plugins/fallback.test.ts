@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ModelError } from 'harnessx'
 import { createTestHost } from 'harnessx/testing'
 import * as fallback from '../../plugins/fallback.js'
@@ -47,6 +47,14 @@ describe('fallback', () => {
     expect(models((await run('go')).log)).toEqual(['second/m'])
     await new Promise(resolve => { setTimeout(resolve, 1100) })
     expect(await run('go')).toMatchObject({ text: 'back again' })
+  })
+  it('lets a model rest as long as it is told to when the clock is set a day forward', async () => {
+    const { model, second, run } = await started({ rest: '1h' })
+    model.says(busy, 'too early')
+    second.says('one', 'two')
+    await run('go')
+    const now = vi.spyOn(Date, 'now').mockImplementation(() => 86_400_000 + new Date().getTime())
+    try { expect(models((await run('go')).log)).toEqual(['second/m']) } finally { now.mockRestore() }
   })
   it('tries all of them when all rest', async () => {
     const { model, second, third, run } = await started()
