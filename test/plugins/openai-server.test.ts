@@ -23,7 +23,7 @@ const user = (content: string) => ({ role: 'user' as const, content }), assistan
 
 describe('the agent behind chat completions', () => {
   it('answers OpenAI\'s client, whole and streamed, in its own session with its own tools', async () => {
-    const { client, model } = await serving([{ toolCalls: [{ name: 'read_file', arguments: { path: 'a.txt' } }], usage: { prompt_tokens: 10, completion_tokens: 5 } }, { text: 'it says hello', usage: { prompt_tokens: 20, completion_tokens: 4 } }, { text: 'it still says hello, I would think' }])
+    const { client, model } = await serving([{ toolCalls: [{ name: 'read_file', arguments: { path: 'a.txt' } }], usage: { prompt_tokens: 10, completion_tokens: 5 } }, { text: 'it says hello', usage: { prompt_tokens: 20, completion_tokens: 4 } }, { text: 'it still says hello, I would think', deltaSize: 12, chunkMs: 200 }])
     const first = await client.chat.completions.create({ model: 'hx', temperature: 0, messages: [{ role: 'system', content: 'Be brief.' }, user('what is in a.txt?')] })
     expect(first).toMatchObject({ object: 'chat.completion', model: 'hx', choices: [{ index: 0, message: { role: 'assistant', content: 'it says hello' }, finish_reason: 'stop' }], usage: { prompt_tokens: 30, completion_tokens: 9, total_tokens: 39 } })
     expect(JSON.stringify(model.requests[0]!.body)).toContain('Be brief.')
