@@ -13,6 +13,7 @@ import { readTask, terminalApprover } from './prompt.js'
 import { sessionId } from './sessions.js'
 import { onSignals } from './signals.js'
 import { oneLine, printable } from './terminal.js'
+import { tellTroubles } from './troubles.js'
 
 interface Options {
   session?: string
@@ -41,7 +42,10 @@ export async function agent(io: Io, words: readonly string[], options: Options):
   if (options.detach && options.ephemeral) throw new HarnessError('usage', '--detach and --ephemeral exclude each other: nobody could read what came of it')
   const prompt = await readTask(words, io)
   const client = await connect(io, { plugins: options.plugin, without: options.without, safe: options.safe === true })
-  if (client.where === 'daemon') await tellKeys(io, client)
+  if (client.where === 'daemon') {
+    const [, plugins] = await Promise.all([tellKeys(io, client), client.plugins()])
+    if (!io.json) tellTroubles(io, plugins)
+  }
   const signals = onSignals()
   try {
     const session = options.session !== undefined ? await sessionOf(client, options.session, io) : options.continue ? await lastSession(client, io.cwd) : undefined

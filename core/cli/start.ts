@@ -8,6 +8,7 @@ import { daemonOf, find, runningDaemon, type Found } from './connect.js'
 import type { Io } from './io.js'
 import { isFree, launch, LOOK_MS } from './launch.js'
 import { onSignals } from './signals.js'
+import { tellTroubles } from './troubles.js'
 
 /** How long a daemon may take to stop: its own deadline is ten seconds. */
 const GONE_MS = 15_000
@@ -28,7 +29,8 @@ async function background(io: Io, found: Found, trust = io.globals.trust === tru
   if (!trust) await admit(io, found)                         // here, where a person can be asked; the daemon finds the answer in the trust store
   if (await isFree(found.endpoint.lock)) await clearMark(found.endpoint)      // whoever says "start" forgets the crashes before
   const { daemon, pid } = await launch(io, found, trust)
-  await daemon.close()
+  const plugins = await daemon.plugins().finally(() => daemon.close())
+  if (!io.json) tellTroubles(io, plugins)
   return told(io, found, `the daemon of ${found.located.file} is running${pid === undefined ? '' : ` (pid ${pid})`}; its log: hx logs`)
 }
 

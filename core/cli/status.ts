@@ -1,10 +1,10 @@
 /** `hx status`: the daemon of this config, or that there is none (exit 1). */
 import { HarnessError } from '../errors.js'
-import type { PluginInfo } from '../loader/host.js'
 import { find, runningDaemon } from './connect.js'
 import { heldLines, HOW } from './held.js'
 import type { Io } from './io.js'
 import { counted, elapsed } from './terminal.js'
+import { troubles } from './troubles.js'
 
 export async function status(io: Io): Promise<number> {
   const daemon = await runningDaemon(io)
@@ -27,12 +27,4 @@ export async function status(io: Io): Promise<number> {
     ...now.tcp === undefined ? [] : [`tcp      ${now.tcp}`],
   ].join('\n'))
   return 0
-}
-/** What does not run as the config and its files say. */
-function troubles(plugins: readonly PluginInfo[]): { what: string; ids: string[] }[] {
-  const of = (what: string, is: (plugin: PluginInfo) => boolean) => ({ what, ids: plugins.filter(is).map(({ id }) => id) })
-  return [
-    of('quarantined', ({ state }) => state === 'quarantined'), of('failed', ({ state }) => state === 'failed'), of('waiting', ({ state }) => state === 'waiting'),
-    of('as before its last edit', ({ state, lastError }) => state === 'active' && lastError !== undefined),
-  ].filter(({ ids }) => ids.length > 0)
 }

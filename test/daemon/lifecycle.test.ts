@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HEADERS, PROTOCOL } from '../../core/daemon/protocol.js'
 import { daemon, endpoint, type RunningDaemon } from '../support/daemon.js'
-import { until } from '../support/hx.js'
+import { place, until } from '../support/hx.js'
 
 const FILES = { 'harness.config.yaml': 'plugins: [tool-fs, model-openai, model-offline]\n' }
 const pidOf = async ({ ask }: RunningDaemon) => (await ask('/v1/status')).body.pid as number
@@ -13,6 +13,17 @@ async function crash(one: RunningDaemon) {
   process.kill(pid, 'SIGKILL')
   await ends(pid)
 }
+
+describe('a plugin that a daemon could not load', () => {
+  it('is named by hx start and before a task, since a client would hear of it nowhere else', async () => {
+    const here = place({ 'harness.config.yaml': 'agent: { model: offline }\nplugins: [guard, tool-fs, model-offline]\n', 'plugins/guard.ts': 'export const name = (', 'README.md': '# x\n' })
+    onTestFinished(async () => { await here.hx(['stop']) })
+    expect((await here.hx(['start', '--trust'])).stderr).toContain('hx: failed: guard; see "hx plugins"\n')
+    const { code, stderr } = await here.hx(['agent', 'Read README.md'])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('hx: failed: guard; see "hx plugins"\n')])
+    expect((await here.hx(['agent', '--json', 'Read README.md'])).stderr).not.toContain('guard')
+  })
+})
 
 describe('a daemon whose files somebody cleans up', () => {
   it.each(['.sock', '.token', ''])('puts them back and can be met again, and who was connected stays so: %s', async kind => {
