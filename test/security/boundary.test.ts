@@ -111,6 +111,31 @@ describe('the listener on the loopback', () => {
       expect([origin, answer.statusCode, answer.headers['access-control-allow-origin']]).toEqual([origin, 403, undefined])
     }
   })
+  it('asks nothing of the host for what is no plain request of ours: two requests in one, two hosts, foreign addresses, upgrades, endless headers, preflights', async () => {
+    const { http, touched } = untouched(), server = await listenTcp(http, { host: '127.0.0.1', port: 0 })
+    onTestFinished(() => { server.close() })
+    const { port } = server.address() as AddressInfo, host = `host: localhost:${port}`, good = Object.entries(GOOD).map(([name, value]) => `${name}: ${value}`)
+    /** The status lines of all that is answered, until the other side is done. */
+    const said = (...lines: string[]): Promise<string[]> => new Promise(resolve => {
+      let text = ''
+      const raw = connect(port, '127.0.0.1', () => { raw.write(lines.join('\r\n')); raw.end() })
+      raw.setEncoding('latin1').on('data', part => { text += part }).on('error', () => {}).on('close', () => { resolve(text.match(/^HTTP\/1\.1 \d+/gm) ?? []) })
+    })
+    const get = `GET ${ROUTES.status} HTTP/1.1`, post = `POST ${ROUTES.runs} HTTP/1.1`, json = 'content-type: application/json', run = '{"prompt":"x","cwd":"/tmp"}', hidden = [post, host, ...good, json, `content-length: ${run.length}`, '', run].join('\r\n')
+    expect(await said(get, host, ...good, 'connection: close', '', '')).toEqual(['HTTP/1.1 200'])      // so the rest is refused for what it is
+    touched.length = 0
+    const tries: readonly (readonly string[])[] = [
+      [post, host, json, `content-length: ${hidden.length}`, 'transfer-encoding: chunked', '', '0', '', hidden], [post, host, json, 'transfer-encoding: chunked', 'transfer-encoding: identity', '', '0', '', ''], [post, host, json, 'content-length: 4', 'content-length: 5', '', 'xxxxx'],
+      [post, host, json, 'transfer-encoding : chunked', '', '0', '', ''], [post, host, json, 'transfer-encoding: xchunked', '', '0', '', ''], [post, host, json, 'content-length: +5', '', 'xxxxx'], [post, host, ...good, json, 'transfer-encoding: chunked', '', 'zz', 'x', '0', '', ''],
+      [get, ...good, '', ''], [get, host, 'host: evil.com', ...good, '', ''], [get, 'host: evil.com', host, ...good, '', ''], [get, `host: localhost:${port}@evil.com`, ...good, '', ''], [get, `host: evil.com/localhost:${port}`, ...good, '', ''],
+      [`GET http://evil.com${ROUTES.status} HTTP/1.1`, 'host: evil.com', ...good, '', ''], [`GET http://evil.com${ROUTES.status} HTTP/1.1`, host, 'origin: http://evil.com', ...good, '', ''], [`CONNECT evil.com:443 HTTP/1.1`, host, ...good, '', ''], [`TRACE ${ROUTES.status} HTTP/1.1`, host, ...good, '', ''],
+      [`OPTIONS ${ROUTES.runs} HTTP/1.1`, host, 'origin: http://evil.com', 'access-control-request-method: POST', 'access-control-request-headers: authorization', '', ''], [`OPTIONS * HTTP/1.1`, host, '', ''], [get, host, ...good.map(line => line.replace(': ', ':\u0000 ')), '', ''],
+      [get, host, ...good, 'connection: upgrade', 'upgrade: websocket', 'origin: http://evil.com', 'sec-websocket-version: 13', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==', '', ''], [get, host, ...good, `x: ${'x'.repeat(20_000)}`, '', ''], [get, host, ...good, ...Array.from({ length: 3000 }, (_, i) => `x${i}: y`), '', ''],
+      [`GET ${'/x'.repeat(20_000)} HTTP/1.1`, host, ...good, '', ''], ['GET / HTTP/0.9', '', ''], ['\u0016\u0003\u0001\u0002\u0000\u0001', ''], ['PRI * HTTP/2.0', '', 'SM', '', ''],
+    ]
+    const passed = (await Promise.all(tries.map(async lines => ({ lines: lines.map(line => line.slice(0, 80)).slice(0, 8), answers: await said(...lines) })))).filter(({ answers }) => answers.some(answer => /1 [123]/.test(answer)))
+    expect({ passed, touched }).toEqual({ passed: [], touched: [] })
+  })
   it('is bound by a config to a literal loopback address and nothing else', () => {
     for (const host of ['0.0.0.0', '::', 'localhost', '127.0.0.2', '127.1', '127.0.0.1.evil.com', '192.168.0.1', '::ffff:127.0.0.1', '']) expect(parseConfig(`server: { tcp: { port: 4000, host: ${JSON.stringify(host)} } }\n`, 'x').problems, host).toHaveLength(1)
     for (const host of ['127.0.0.1', '::1']) expect(parseConfig(`server: { tcp: { port: 4000, host: "${host}" } }\n`, 'x').problems, host).toEqual([])
