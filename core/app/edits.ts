@@ -130,6 +130,7 @@ export class Edits {
     const { secrets } = this.#options.log
     secrets.learnEnv(this.#config.env)
     secrets.learn(this.#config.secrets)
+    for (const { config } of this.#config.entries) secrets.learnIn(config)
   }
 
   #isConfig(file: string): boolean { return this.#config.texts.has(file) || this.#options.located.layers.includes(file) || this.#config.looked.includes(file) }

@@ -8,8 +8,16 @@ import { validateConfig } from '../loader/plugin-config.js'
 import { checkModule } from '../loader/plugin-module.js'
 import { checkConfig } from '../loader/read-config.js'
 import { appOptions, find } from './connect.js'
+import { Secrets } from '../kernel/secrets.js'
 import type { Io } from './io.js'
 import { oneLine, table } from './terminal.js'
+
+/** A key that is written out stays in its file; a reference to one is shown. */
+function withoutSecrets(key: string, value: unknown): unknown {
+  if (typeof value === 'string' && value.includes('${')) return value
+  const name = key.slice(key.lastIndexOf('.') + 1)
+  return (new Secrets().hideIn({ [name]: value }) as Record<string, unknown>)[name]
+}
 
 export async function explain(io: Io, key: string | undefined): Promise<number> {
   const found = find(io)
@@ -28,7 +36,7 @@ export async function explain(io: Io, key: string | undefined): Promise<number> 
   }
   const isSecret = (value: unknown) => { const text = JSON.stringify(value) ?? ''; return secrets.some(secret => secret !== '' && text.includes(JSON.stringify(secret).slice(1, -1))) }
   const layers = located.layers.map(file => ({ file, text: texts.get(file)! }))
-  const all = explained(layers, rows, defaults).map(one => one.place === undefined && isSecret(one.value) ? { ...one, value: '(from a reference)' } : one)
+  const all = explained(layers, rows, defaults).map(one => one.place === undefined && isSecret(one.value) ? { ...one, value: '(from a reference)' } : { ...one, value: withoutSecrets(one.key, one.value) })
   const shown = key === undefined ? all : all.filter(one => one.key === key || one.key.startsWith(`${key}.`) || one.key.startsWith(`plugins.${key}.`))
   if (shown.length === 0) throw new HarnessError('unknown_id', `there is no "${key}" in the config${didYouMean(key!, all.flatMap(one => one.key.split('.').map((_, end, parts) => parts.slice(0, end + 1).join('.'))))}; "hx config explain" lists all`)
   const layerOf = (file: string | undefined) => file === undefined ? 'default' : file === places.userConfig && located.kind !== 'user' ? 'user' : located.kind

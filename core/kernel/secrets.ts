@@ -29,6 +29,12 @@ export class Secrets {
   learnEnv(env: Readonly<Record<string, string | undefined>>): void {
     this.learn(Object.entries(env).flatMap(([name, value]) => value !== undefined && isSecretName(name) ? [value] : []))
   }
+  /** Of plain data: texts under names that say so, as they stand in a config. */
+  learnIn(value: unknown, name = '', depth = 0): void {
+    if (typeof value === 'string' && isSecretName(name)) this.learn([value])
+    if (typeof value !== 'object' || value === null || depth > 6) return
+    for (const [key, inner] of Object.entries(value)) this.learnIn(inner, Array.isArray(value) ? name : key, depth + 1)
+  }
   /** The text without them. */
   hide(text: string): string {
     const known = this.#known ? text.replace(this.#known, HIDDEN) : text

@@ -22,6 +22,8 @@ describe('secrets', () => {
     const secrets = new Secrets()
     secrets.learnEnv({ OPENAI_API_KEY: 'hx-canary-1', MY_TOKEN: 'short', HOME: '/home/somebody' })
     expect(secrets.hide('hx-canary-1 short /home/somebody')).toBe(`${HIDDEN} short /home/somebody`)
+    secrets.learnIn({ apiKey: 'hx-canary-3', nested: [{ token: 'hx-canary-4', name: 'visible' }], headers: { authorization: 'hx-canary-5' } })
+    expect(secrets.hide('hx-canary-3 hx-canary-4 hx-canary-5 visible')).toBe(`${HIDDEN} ${HIDDEN} ${HIDDEN} visible`)
     expect(secrets.hide('authorization: Bearer abc.def-123 then')).toBe(`authorization: Bearer ${HIDDEN} then`)
     expect(secrets.hide('key sk-proj-abcdefghijklmnop1234, https://me:pass@host/x')).toBe(`key ${HIDDEN}, https://me:${HIDDEN}@host/x`)
   })

@@ -73,6 +73,21 @@ describe('text that others wrote', () => {
 })
 
 describe('a key of a model', () => {
+  it('that is written out in a config stays in that file, whatever is asked and whatever the endpoint answers', async () => {
+    const CANARY = 'hx-canary-2c90b7e4', model = await startScriptedModel(Array.from({ length: 2 }, () => ({ status: 401, body: { error: { message: `Incorrect API key provided: ${CANARY}` } } })))
+    const config = `plugins:\n  - audit\n  - name: model-openai\n    id: mine\n    config: { id: mine, apiKey: "${CANARY}", baseURL: "${model.url}", model: m, headers: { x-auth: "${CANARY}" } }\n  - name: breaks\n    config: { password: "${CANARY}" }\n`
+    const here = place({ 'harness.config.yaml': config, 'plugins/breaks.ts': `export const name = 'breaks'\nexport function apply(ctx, { password }) { ctx.logger.warn('has ' + password) }\n` })
+    const said: string[] = []
+    for (const args of [['agent', '-v', 'hi'], ['agent', '--json', 'hi'], ['config', 'explain'], ['config', 'explain', '--json'], ['config', 'check'], ['models', '--json'], ['plugins', 'info', 'mine'], ['doctor'], ['permission', 'test', 'ls']]) {
+      const { stdout, stderr } = await here.hx(['--trust', ...args])
+      said.push(...[stdout, stderr].filter(text => text.includes(CANARY)).map(text => `${args.join(' ')}: ${text.slice(Math.max(0, text.indexOf(CANARY) - 200)).slice(0, 400)}`))
+    }
+    await model.close()
+    expect(said).toEqual([])
+    expect(model.requests[0]!.headers.authorization).toBe(`Bearer ${CANARY}`)
+    const files = readdirSync(here.env['HX_HOME']!, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile() && !entry.parentPath.includes('code-cache')).map(entry => join(entry.parentPath, entry.name))
+    expect(files.filter(file => readFileSync(file, 'latin1').includes(CANARY))).toEqual([])
+  }, 60_000)
   it('is found in no file, log, report or output of the whole of it: turns, failures, a crash, a restart', async () => {
     const CANARY = 'hx-canary-7f3e9d1c5b'
     const echo = { status: 401, body: { error: { message: `Incorrect API key provided: ${CANARY}. Authorization: Bearer ${CANARY}` } } }
