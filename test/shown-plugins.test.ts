@@ -82,7 +82,7 @@ const WAYS: Readonly<Record<string, () => Promise<string | readonly [string, Rea
     const host = await told([{ name: 'claude-hooks', config: { folders: [project.path] } }, 'tool-fs'], [call('read_file', { path: 'package.json' }), 'done'], { cwd: project.path })
     return [host.replaceAll(project.path, '/home/me/ferry'), { 'check.sh': 'sleep 5', '60 s': '0.2 s' }]
   },
-  'hx: plugin "claude-commands": /fix-issue ("/home/me/ferry/.claude/commands/fix-issue.md"): "allowed-tools" is not supported and has no effect': async () => {
+  'hx: plugin "claude-commands": /fix-issue ("/home/me/ferry/.claude/commands/fix-issue.md"): not supported, so without effect: "allowed-tools"': async () => {
     const project = folder({ '.claude/commands/fix-issue.md': '---\nallowed-tools: Read\n---\nFix $1\n' })
     return (await told([{ name: 'claude-commands', config: { folders: [project.path] } }], ['done'])).replaceAll(project.path, '/home/me/ferry')
   },
