@@ -32,7 +32,7 @@ interface Judged { readonly args: Readonly<Record<string, unknown>>; readonly ou
 const SLACK_MS = 2000
 /** A session that ends waits this long for what runs beside it. */
 const LEAVE_MS = 3000
-const LONGEST_NAME = 200
+const LONGEST_NAME = 200, LONGEST_WORDS = 2000
 /** What a subagent is of: scripts choose by it. */
 const AGENT = 'general-purpose'
 /** What they announce ends anyway. */
@@ -52,6 +52,8 @@ export async function apply(ctx: Context, config: Config) {
   const judged = new Map<string, Judged>()
   const keyOf = (session: SessionView, { id }: { readonly id: string }) => `${session.id} ${id}`
 
+  /** What a script has to say to the user. */
+  const tell = (words: string) => { ctx.logger.warn(words.slice(0, LONGEST_WORDS)) }
   /** Runs the hooks of an event that want `subject`, beside each other. Undefined when there are none. */
   async function fire(event: EventName, subject: string, { session, signal }: Pick<Base, 'session' | 'signal'>, more: object): Promise<Outcome | undefined> {
     const project = projectOf(projects, session.cwd)
@@ -65,7 +67,7 @@ export async function apply(ctx: Context, config: Config) {
     const run = async ({ command, timeoutMs = config.timeout }: Hook, stopping: AbortSignal): Promise<Outcome> => {
       const outcome = outcomeOf(event, await runCommand(command, input, { cwd: session.cwd, env: { ...project.env, CLAUDE_PROJECT_DIR: project.folder }, timeoutMs, signal: stopping }))
       for (const problem of stopping.aborted ? [] : outcome.problems) ctx.logger.warn(`${event} hook "${command.slice(0, LONGEST_NAME)}" failed, which stops nothing: ${problem}`)
-      for (const words of outcome.told) print(words)
+      for (const words of outcome.told) tell(words)
       return outcome
     }
     const stopping = AbortSignal.any([signal, ctx.signal])
@@ -134,7 +136,7 @@ export async function apply(ctx: Context, config: Config) {
   }, options)
   ctx.on('agent/stop', async payload => {
     const outcome = await fire(payload.session.depth > 0 ? 'SubagentStop' : 'Stop', payload.session.depth > 0 ? AGENT : '', payload, { stop_hook_active: payload.stopHookActive, last_assistant_message: payload.reply })
-    if (outcome?.halt !== undefined) print(outcome.halt)               // it ends anyway, whatever another of them wants
+    if (outcome?.halt !== undefined) tell(outcome.halt)               // it ends anyway, whatever another of them wants
     return outcome?.block === undefined || outcome.halt !== undefined ? undefined : proceed(outcome.block)
   }, options)
   ctx.on('agent/pre-step', async (payload, next) => {
@@ -193,8 +195,3 @@ async function readProjects(ctx: Context, { folders, user }: Config): Promise<re
 /** The innermost of the folders that the session is in. */
 const projectOf = (projects: readonly Project[], cwd: string): Project | undefined =>
   projects.find(({ folder, real }) => [folder, real].some(root => cwd === root || cwd.startsWith(root.endsWith(sep) ? root : `${root}${sep}`)))
-
-/** What a script says must not steer the terminal. */
-function print(words: string): void {
-  for (const line of words.split('\n')) process.stderr.write(`[claude-hooks] ${line.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').slice(0, 1000)}\n`)
-}

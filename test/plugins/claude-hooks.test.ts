@@ -113,10 +113,10 @@ describe('claude-hooks: PreToolUse', () => {
     expect(warnings().filter(line => line.includes('it could not be run'))).toHaveLength(2)
   })
   it('stops the turn when a script says continue: false, and shows a systemMessage to the user', async () => {
-    const { run } = await started({ PreToolUse: [{ command: say({ continue: false, stopReason: 'enough', systemMessage: 'look here' }) }] })
-    const { result, printed } = await run([[{ name: 'glob', arguments: { pattern: '*' } }]])
+    const { run, warnings } = await started({ PreToolUse: [{ command: say({ continue: false, stopReason: 'enough', systemMessage: 'look here' }) }] })
+    const { result } = await run([[{ name: 'glob', arguments: { pattern: '*' } }]])
     expect(result).toMatchObject({ reason: 'aborted', message: 'enough' })
-    expect(printed).toContain('[claude-hooks] look here')
+    expect(warnings()).toEqual(['look here'])
   })
   it('never gives a key of a model to a command', async () => {
     process.env['OPENAI_API_KEY'] = 'sk-test-key'
@@ -167,10 +167,10 @@ describe('claude-hooks: the other events', () => {
     expect(heard()).toEqual(['go', 'welcome', 'go'])
   })
   it('Stop: continue: false ends the turn as it is, whatever another wants', async () => {
-    const { run } = await started({ Stop: [{ command: 'echo more >&2; exit 2' }, { command: say({ continue: false, stopReason: 'that will do' }) }] })
-    const { result, printed } = await run(['first', 'second'])
+    const { run, warnings } = await started({ Stop: [{ command: 'echo more >&2; exit 2' }, { command: say({ continue: false, stopReason: 'that will do' }) }] })
+    const { result } = await run(['first', 'second'])
     expect([result.reason, result.text]).toEqual(['completed', 'first'])
-    expect(printed).toContain('[claude-hooks] that will do')
+    expect(warnings()).toEqual(['that will do'])
   })
   it('SessionStart, after a compaction, tells the model what it must not forget', async () => {
     const compacts: Row = { id: 'compacts', module: { name: 'compacts', apply: (ctx: any) => { ctx.on('agent/pre-step', ({ step, messages }: any) => step === 1 ? { kind: 'enter', messages, compact: { through: 2, messages: ['short'] } } : undefined) } } }
@@ -179,9 +179,9 @@ describe('claude-hooks: the other events', () => {
     expect(heard()).toContain('branch: main')
   })
   it('SessionStart: exit code 2 refuses nothing, and what it says is for the user; so in the others that only tell', async () => {
-    const { run } = await started({ SessionStart: [{ command: 'echo "mind the step" >&2; exit 2' }] })
-    const { result, printed } = await run([])
-    expect([result.reason, printed]).toEqual(['completed', ['[claude-hooks] mind the step']])
+    const { run, warnings } = await started({ SessionStart: [{ command: 'echo "mind the step" >&2; exit 2' }] })
+    const { result } = await run([])
+    expect([result.reason, warnings()]).toEqual(['completed', ['mind the step']])
     for (const event of ['SessionEnd', 'SubagentStart', 'Notification'] as const) expect(outcomeOf(event, { code: 2, stdout: '', stderr: 'mind\n' })).toEqual({ context: [], told: ['mind'], problems: [] })
   })
   it('of a subagent say which it is, and SubagentStart speaks to it alone', async () => {
