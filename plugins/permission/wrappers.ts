@@ -16,10 +16,10 @@ const WRAPPERS: Readonly<Record<string, number>> = {
   sudo: 0, doas: 0, pkexec: 0, su: 0, runuser: 0, gosu: 1, chroot: 1, unshare: 0, nsenter: 0, bwrap: 0, firejail: 0, proot: 0, fakeroot: 0, 'systemd-run': 0, 'start-stop-daemon': 0,
   timeout: 1, flock: 1, taskset: 1, chrt: 1, setarch: 1, strace: 0, ltrace: 0, valgrind: 0, caffeinate: 0, eatmydata: 0, setpriv: 0, chpst: 0, unbuffer: 0, script: 0, 'xvfb-run': 0, 'dbus-run-session': 0,
   ssh: 1, tmux: 1, screen: 0, npx: 0, bunx: 0, pnpx: 0, uvx: 0, chronic: 0, hyperfine: 0, sem: 0, concurrently: 0, watchexec: 0, 'dbus-launch': 0, 'ssh-agent': 0, runcon: 1, numactl: 0, prlimit: 0, cpulimit: 0, faketime: 1,
-  torsocks: 0, torify: 0, proxychains: 0, proxychains4: 0, catchsegv: 0, linux32: 0, linux64: 0, i386: 0, x86_64: 0, softlimit: 0, envdir: 1, setuidgid: 1, dotenv: 0, perf: 1, trickle: 0, wine: 0,
+  torsocks: 0, torify: 0, proxychains: 0, proxychains4: 0, catchsegv: 0, linux32: 0, linux64: 0, i386: 0, x86_64: 0, softlimit: 0, envdir: 1, setuidgid: 1, sg: 1, dotenv: 0, perf: 1, trickle: 0, wine: 0,
 }
 /** Those of them that hand their words to a shell. */
-const SPOKEN = new Set(['watch', 'ssh', 'tmux', 'hyperfine', 'concurrently', 'watchexec'])
+const SPOKEN = new Set(['watch', 'ssh', 'tmux', 'hyperfine', 'concurrently', 'watchexec', 'sg'])
 /** Programs that run the command behind one of these words: `npm exec hx`. */
 const RUNNERS: Readonly<Record<string, RegExp>> = { npm: /^(?:exec|x)$/, pnpm: /^(?:exec|dlx)$/, yarn: /^(?:exec|dlx)$/, bun: /^x$/, uv: /^run$/, pipx: /^run$/, poetry: /^run$/, bundle: /^exec$/, direnv: /^exec$/, mise: /^(?:x|exec)$/, asdf: /^exec$/, rbenv: /^exec$/, pyenv: /^exec$/, nvm: /^exec$/, fnm: /^exec$/, volta: /^run$/, conda: /^run$/, mamba: /^run$/, pipenv: /^run$/, rye: /^run$/, hatch: /^run$/, pdm: /^run$/, nix: /^(?:-c|--command)$/, guix: /^--$/, gdb: /^--args$/ }
 /** Options whose value a shell runs: of any program, and of some. */
@@ -58,7 +58,7 @@ export function innerOf(words: readonly string[], stdin: string | undefined): re
   if (name === 'git') return [...inner, ...gitRuns(rest)]
   if (INTERPRETERS.test(name)) inner.push(...interpreted(name, rest, stdin))
   const runner = RUNNERS[name], at = runner ? rest.findIndex(word => runner.test(word)) : -1
-  const found = at >= 0 ? starts(rest.slice(at + 1), 0) : Object.hasOwn(WRAPPERS, name) ? starts(rest, WRAPPERS[name]!) : []
+  const found = at >= 0 ? runBy(name, rest.slice(at + 1)) : Object.hasOwn(WRAPPERS, name) ? starts(rest, WRAPPERS[name]!) : []
   for (const start of found) {
     if (start.kind !== 'words') inner.push(start)
     else if (SPOKEN.has(name)) inner.push(...script(start.words.join(' ')))
@@ -68,6 +68,11 @@ export function innerOf(words: readonly string[], stdin: string | undefined): re
   return inner
 }
 
+/** Some name a version or a folder first; behind `--` stands the command in any case. */
+function runBy(name: string, words: readonly string[]): readonly Inner[] {
+  const dashes = words.indexOf('--')
+  return [...starts(words, /^(?:nvm|direnv)$/.test(name) ? 1 : 0), ...dashes > 0 ? starts(words.slice(dashes + 1), 0) : []]
+}
 const PACKAGE_RUNNERS = /^(?:npx|bunx|pnpx|uvx|npm|pnpm|yarn|bun|pipx)$/
 /** `name@1.2` runs what is called `name`. */
 const packaged = (word: string): string => word.replace(/(?<=.)@[^/]*$/, '')
