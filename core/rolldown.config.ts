@@ -17,7 +17,7 @@ const LATER = 'module-graph|module-record|module-cycles|compile|evaluation|resol
 const GROUPS = [
   { name: 'base', priority: 2, test: /core\/cli\/(main|connect)\.ts$|core\/agent\/vocabulary\.ts$|node_modules\/commander\// },
   { name: 'openai', priority: 2, test: /node_modules\/openai\/|plugins\/model-openai\/(http|headers)\.ts$/ },
-  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/app/|core/cli/(agent|in-process)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
+  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/app/|core/cli/(agent|in-process|admission|own-process|held|question)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
 ]
 
 /** zod brings its messages in 50 languages, a third of what a start would read; ours are English. */
@@ -30,6 +30,11 @@ const withoutFetch: Plugin = {
   name: 'without-fetch',
   transform: (code, id) => /node_modules\/openai\/(client|internal\/headers|internal\/utils\/log)\.mjs$/.test(id)
     ? `import { Headers } from ${JSON.stringify(join(root, 'plugins/model-openai/headers.ts'))}\nclass FormData {}\n${code}` : undefined,
+}
+/** commander starts programs for subcommands that are files of their own; we have none. */
+const withoutPrograms: Plugin = {
+  name: 'without-programs',
+  transform: (code, id) => /node_modules\/commander\/lib\/command\.js$/.test(id) ? code.replace("const childProcess = require('node:child_process');", 'const childProcess = undefined;') : undefined,
 }
 /** V8 keeps a text with a single letter beyond ASCII in twice the memory, and Node reads it many times slower. */
 const ascii: Plugin = {
@@ -62,7 +67,7 @@ const doors: Plugin = {
 const build = defineConfig({
   input: { cli: join(root, 'core/cli/hx.ts'), ...Object.fromEntries(DOORS.map(name => [name, join(root, `core/${name}.ts`)])), ...Object.fromEntries(plugins) },
   platform: 'node',
-  plugins: [englishOnly, withoutFetch, ascii, doors],
+  plugins: [englishOnly, withoutFetch, withoutPrograms, ascii, doors],
   external: [/^node:/, 'oxc-transform', /^@modelcontextprotocol\//],
   resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
   output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name].cjs', cleanDir: true, minify: true, codeSplitting: { groups: GROUPS } },

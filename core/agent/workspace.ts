@@ -36,7 +36,7 @@ const KNOWN_MS = 500, KNOWN_MOST = 5000
 
 export class Workspace implements WorkspaceService {
   readonly #options: WorkspaceOptions
-  readonly #startFiles: readonly string[]
+  #startFiles: readonly string[] | undefined
   /** Which call a view was made for: a path that was opened for it is open through this very object. */
   readonly #calls = new WeakMap<SessionView, string>()
   readonly #grants = new Map<string, Grant[]>()
@@ -45,8 +45,9 @@ export class Workspace implements WorkspaceService {
 
   constructor(options: WorkspaceOptions) {
     this.#options = options
-    this.#startFiles = START_FILES.map(file => join(options.home ?? homedir(), file))
   }
+
+  #started(): readonly string[] { return this.#startFiles ??= START_FILES.map(file => join(this.#options.home ?? homedir(), file)) }
 
   // ---- for tools and hooks
 
@@ -72,7 +73,7 @@ export class Workspace implements WorkspaceService {
     const [writable, outputs, guarded, secret, opened, shown] = await Promise.all([
       this.#realPaths([session.cwd, ...roots?.() ?? []]),
       this.#realPaths([outputPath?.(session.id) ?? []].flat()),
-      this.#realPaths([...protectedPaths(), ...this.#startFiles]),
+      this.#realPaths([...protectedPaths(), ...this.#started()]),
       this.#realPaths(secretPaths?.() ?? []),
       granted('write'), granted('read'),
     ])
@@ -114,7 +115,7 @@ export class Workspace implements WorkspaceService {
   /** A snapshot of what holds for this path now. It is asked again, with the path that was really opened. */
   async #policy(session: SessionView, path: string, mode: Mode): Promise<Check> {
     const { roots, protectedPaths, secretPaths, outputPath } = this.#options
-    const closed = [...secretPaths?.() ?? [], ...mode === 'write' ? [...protectedPaths(), ...this.#startFiles] : []]
+    const closed = [...secretPaths?.() ?? [], ...mode === 'write' ? [...protectedPaths(), ...this.#started()] : []]
     const [folders, forbidden, own, opened] = await Promise.all([
       this.#realPaths([session.cwd, ...roots?.() ?? []]),
       this.#realPaths(closed).then(reals => [...closed, ...reals].map(fold)),

@@ -1,9 +1,9 @@
-/** A question to the person at the terminal. A file of its own: whoever shows what could be asked should not load what is asked about. */
-import { createInterface } from 'node:readline/promises'
+/** A question to the person at the terminal. Most runs ask none, and load nothing for it. */
 import type { Io } from './io.js'
 
 /** One line from the terminal; Ctrl-C and Ctrl-D are no answer, which means no. */
 export async function question(io: Io, text: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
   const lines = createInterface({ input: io.stdin, output: io.stderr, historySize: 0 })
   const left = new AbortController()
   lines.once('SIGINT', () => { left.abort() }).once('close', () => { left.abort() })

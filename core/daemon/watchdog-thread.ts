@@ -5,9 +5,9 @@
  *   beating ──no beat──▶ silent ──ask, named──▶ suspected ──ask, named again──▶ report, quarantine, end          any ──a beat──▶ beating
  * Native code answers nothing: who is at work there stands in memory that both threads see. A child process that the thread waits for is ended, so that it comes back and can say where it was.
  *
- * Invariants: only time in which this thread itself was awake counts, so that a stopped or starved machine is nobody's fault; a process that is debugged is left alone; the running thread is never made to throw.
+ * Invariants: only time counts in which this thread itself was awake, and in which that one could have run (Linux says how long it stood in line for a processor), so that a stopped or starved machine is nobody's fault; a process that is debugged is left alone; the running thread is never made to throw.
  */
-import { appendFileSync, writeSync } from 'node:fs'
+import { appendFileSync, readFileSync, writeSync } from 'node:fs'
 import inspector from 'node:inspector'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -39,7 +39,7 @@ let suspected: { readonly plugin: Watched; readonly at: number } | undefined
 let lastAnswer: Who | undefined
 /** What it waited for is ended: since when, and who was at work. */
 let freed: { readonly at: number; readonly plugin: Watched | undefined; readonly silent: number } | undefined
-let awake = now(), counted = awake, asking = false, seen = 0n, cpu = process.cpuUsage(), cpuSince = awake
+let awake = now(), counted = awake, asking = false, seen = 0n, cpu = process.cpuUsage(), cpuSince = awake, lined = inLineMs()
 
 look()
 
@@ -50,12 +50,22 @@ function look(): void {
   if (freed) {
     if (at - freed.at > FREED_MS) answeredAfter(freed, undefined)
   } else if (beaten !== seen || late || Atomics.load(debugged, 0) === 1 || lastAnswer?.debugged) calm(at, beaten)
-  const silent = at - Math.max(counted, Number(beaten) / 1e6 + beatMs)
+  const silent = silentAt(at, beaten)
   if (silent > SILENT_MS) judge(at, silent)
   setTimeout(look, silent > beatMs ? LOOK_MS : beatMs)
 }
+/** How long it has not beaten although it could. */
+function silentAt(at: number, beaten: bigint): number {
+  const silent = at - Math.max(counted, Number(beaten) / 1e6 + beatMs)
+  return silent > SILENT_MS ? silent - (inLineMs() - lined) : silent
+}
+/** How long the other thread has stood in line for a processor since it began; 0 where the system does not say. */
+function inLineMs(): number {
+  try { return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ')[1]) / 1e6 || 0 } catch { return 0 }
+}
 function calm(at: number, beaten: bigint): void {
   seen = beaten
+  lined = inLineMs()
   counted = at
   suspected = lastAnswer = freed = undefined
   cpu = process.cpuUsage()
@@ -106,7 +116,7 @@ function ask(idle: boolean): void {
     lastAnswer = answer
     if (answer.debugged) return
     const plugin = blamedFor(answer)
-    const silent = at - Math.max(counted, Number(beaten) / 1e6 + beatMs)
+    const silent = silentAt(at, beaten)
     if (plugin === undefined) {
       suspected = undefined
       if (silent > nobodyMs) end(undefined, answer, silent)

@@ -3,7 +3,7 @@
  * A record holds for exactly that code and config: a change of either ends it. Read and written whole and at once, so that the thread which watches a stuck process can do it too.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeFolder } from './folder.js'
 
@@ -38,8 +38,9 @@ export class Quarantine {
   }
 
   #read(): Map<string, Record> {
+    if (!existsSync(this.#file)) return new Map()            // nearly always, and asked for each plugin: an error would cost more than the question
     let text: string
-    try { text = readFileSync(this.#file, 'utf8') } catch { return new Map() }                     // there is none yet, or none that we may read: nobody is stopped
+    try { text = readFileSync(this.#file, 'utf8') } catch { return new Map() }                     // gone again, or none that we may read: nobody is stopped
     try { return new Map(Object.entries(JSON.parse(text) as { [id: string]: Record }).filter(([, record]) => isRecord(record))) } catch { return new Map() }   // cut by a full disk
   }
   #write(records: ReadonlyMap<string, Record>): void {

@@ -6,7 +6,6 @@ import { realpathSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import writeFileAtomic from 'write-file-atomic'
 import { didYouMean, HarnessError } from '../errors.js'
 import { acquireLock, type Lock } from '../kernel/lock.js'
 import { invalid, parseConfig } from './config.js'
@@ -70,6 +69,7 @@ export async function editConfig(file: string, edit: Edit): Promise<boolean> {
     const after = edit(before, file)
     if (after === before) return false
     check(after, file)
+    const { default: writeFileAtomic } = await import('write-file-atomic')      // hosts that edit nothing are the rule
     await writeFileAtomic(target, after)                     // keeps the mode; temporary file, fsync, rename
     await syncFolder(dirname(target))
     return true

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -146,6 +147,19 @@ describe('a plugin that never gives the process back', () => {
 })
 
 describe('a process that stands still for another reason', () => {
+  it.runIf(process.platform === 'linux')('is let alone while its thread stands in line for a processor', { timeout: 60_000 }, async () => {
+    const busy = at(`ctx.setInterval(() => { spin() }, 30)`, 'for (let n = 0; n < 4e7; n++) Math.sqrt(n)')
+    const { here, daemon } = await up(busy)
+    const pid = daemon.child.pid!, inLineMs = () => Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+    const before = inLineMs()
+    setPriority(pid, 19)
+    const others = [spawn('taskset', ['-p', '-c', '0', String(pid)]), ...[1, 2, 3, 4].map(() => spawn('taskset', ['-c', '0', 'sh', '-c', 'while :; do :; done']))]
+    try { await until(() => inLineMs() - before > 6000 || daemon.child.exitCode !== null || daemon.child.signalCode !== null) } finally { for (const other of others) other.kill('SIGKILL') }
+    expect((await here.hx(['agent', '--offline', 'Read README.md'])).stdout).toContain('"Demo"')
+    expect((await here.hx(['plugins'])).stdout).not.toContain('quarantined')
+    daemon.child.kill('SIGTERM')
+    expect((await daemon.ended).code).toBe(0)
+  })
   it('is let alone: it was stopped and goes on, or somebody debugs it', { timeout: 60_000 }, async () => {
     const slow = at(`ctx.on('agent/turn-start', () => { spin() })`, 'const end = performance.now() + 5000; while (performance.now() < end);')
     await Promise.all([
