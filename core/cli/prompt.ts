@@ -52,7 +52,7 @@ async function ask(io: Io, client: Pick<Client, 'status'>, request: Parameters<A
   const { paintNote } = io, rule = exactRule(request)
   const shown = call.name === 'bash' ? printable(String(call.arguments['command'])) : oneLine(JSON.stringify(call.arguments), 400)
   io.stderr.write(`\n${paintNote('yellow', `${plugin} asks:`)} ${printable(reason)}\n  ${paintNote('bold', call.name)} ${shown}\n`)
-  const { createInterface } = await import('node:readline/promises')         // nobody is asked in most runs
+  const { createInterface } = process.getBuiltinModule('node:readline/promises')         // nobody is asked in most runs
   const lines = createInterface({ input: io.stdin, output: io.stderr, historySize: 0 })
   lines.on('SIGINT', () => { process.kill(process.pid, 'SIGINT') })       // a question reads the keys itself: Ctrl-C is handed on to whoever stops the turn
   try {

@@ -3,7 +3,7 @@ import type { Io } from './io.js'
 
 /** One line from the terminal; Ctrl-C and Ctrl-D are no answer, which means no. */
 export async function question(io: Io, text: string): Promise<string> {
-  const { createInterface } = await import('node:readline/promises')
+  const { createInterface } = process.getBuiltinModule('node:readline/promises')
   const lines = createInterface({ input: io.stdin, output: io.stderr, historySize: 0 })
   const left = new AbortController()
   lines.once('SIGINT', () => { left.abort() }).once('close', () => { left.abort() })
