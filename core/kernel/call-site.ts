@@ -1,5 +1,6 @@
 /**
- * Where in a plugin's file a registration stands. Taken at once as raw script position, which costs microseconds; turned into a place in the source only when somebody looks.
+ * Where in a plugin's file a registration stands. The frame is taken at once, its line only when somebody looks: V8 compiles without lines, so the first one of a module parses it again.
+ * A frame holds the function that registers, as the handler beside it does: it must not outlive that handler.
  */
 import { fileURLToPath } from 'node:url'
 import type { Place } from '../errors.js'
@@ -10,10 +11,10 @@ export type Locate = (raw: Place) => Place
 /** The line that called `below`, a function on the stack. */
 export function callSite(below: (...args: never[]) => unknown, locate: Locate): () => Place | undefined {
   const site = frameBelow(below)
-  const file = site?.getFileName()
-  if (!site || !file) return () => undefined
-  const raw: Place = { file, line: site.getLineNumber() ?? undefined, column: site.getColumnNumber() ?? undefined }
-  return () => asPath(locate(raw))
+  return () => {
+    const file = site?.getFileName()
+    return site && file ? asPath(locate({ file, line: site.getLineNumber() ?? undefined, column: site.getColumnNumber() ?? undefined })) : undefined
+  }
 }
 
 const asPath = (place: Place): Place => place.file.startsWith('file:') ? { ...place, file: fileURLToPath(place.file) } : place
