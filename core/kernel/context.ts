@@ -18,6 +18,8 @@ export interface Mount { readonly ctx: Context; close(): Promise<void> }
 
 export class Contexts {
   readonly #root = new Cordis()
+  /** Where one was closed another will be opened, in the middle of a reload: the next one is made before it. */
+  #spare: Blank | undefined
 
   constructor(log: Log) {
     const root = this.#root
@@ -39,16 +41,29 @@ export class Contexts {
 
   /** Opens a context below `parent`; `start` is called with it a moment later and must not throw or reject. */
   open(parent: Context | undefined, name: string, facade: PropertyDescriptorMap, start: (ctx: Context) => Promise<void>): Mount {
-    const thenable = unstacked(() => {
-      const scope = ((parent ?? this.#root) as Cordis).extend(Object.defineProperties({}, facade))
-      return scope.registry.plugin({ name, apply: start as unknown as (ctx: Cordis) => Promise<void> }, undefined, () => [])
-    })
-    const fiber = Object.getPrototypeOf(thenable) as Fiber
-    return { ctx: fiber.ctx as unknown as Context, close: () => unstacked(() => fiber.dispose()) }
+    const { scope, fiber, end } = parent ? this.#make(parent) : this.#spare ?? this.#make(this.#root)
+    if (!parent) this.#spare = undefined
+    Object.defineProperties(scope, facade)
+    fiber.runtime!.name = name
+    const ctx = fiber.ctx as unknown as Context
+    void Promise.resolve().then(() => start(ctx)).finally(end)
+    return { ctx, close: () => unstacked(() => fiber.dispose()).finally(() => { this.#spare ??= this.#make(this.#root) }) }
   }
   /** Fibers that are open: what the leak tests compare. */
-  get size(): number { return this.#root.registry.size }
+  get size(): number { return this.#root.registry.size - (this.#spare ? 1 : 0) }
+
+  #make(parent: Context | Cordis): Blank {
+    return unstacked(() => {
+      let end = () => {}
+      const applied = new Promise<void>(resolve => { end = resolve })
+      const scope = (parent as Cordis).extend({})
+      return { scope, end, fiber: Object.getPrototypeOf(scope.registry.plugin({ name: '', apply: () => applied }, undefined, () => [])) as Fiber }
+    })
+  }
 }
+
+/** A context of nobody yet, whose fiber is started until `end`. */
+interface Blank { readonly scope: Cordis; readonly fiber: Fiber; readonly end: () => void }
 
 /** cordis makes an Error for each of its own members that it looks up, a dozen to open a context; nobody reads where. */
 function unstacked<T>(work: () => T): T {
