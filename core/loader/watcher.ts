@@ -57,6 +57,8 @@ export class Watcher {
   /** The text that was handed over last, where it isn't the one in use now. */
   readonly #told = new Map<string, string | undefined>()
   readonly #rechecks = new Map<string, NodeJS.Timeout[]>()
+  /** Told of by events; rechecked once the work on them is done. */
+  readonly #touched = new Set<string>()
   #rescan: NodeJS.Timeout | undefined
   #late: NodeJS.Timeout | undefined
   #working = false
@@ -141,13 +143,13 @@ export class Watcher {
     if (this.#closed) return
     const path = join(folder, name)
     const files = this.#paths.get(path)
-    if (files) for (const file of files) { this.#look(file); this.#recheck(file) }
+    if (files) for (const file of files) { this.#touched.add(file); this.#look(file) }
     const moved = basename(folder) === name ? [path, folder] : [path]
     if (moved.length > 1) this.#unwatch(folder)                          // its own end is told under its own name; another one may get its inode
     const below = moved.flatMap(one => this.#below(one))
     if (below.length === 0) return
     this.#follow()                                                        // a folder on the way to followed files came, went or was swapped
-    for (const file of below) { this.#look(file); this.#recheck(file) }
+    for (const file of below) { this.#touched.add(file); this.#look(file) }
   }
   #below(folder: string): string[] {
     const found = [...this.#paths].filter(([path]) => path.startsWith(folder + sep)).flatMap(([, files]) => [...files])
@@ -196,6 +198,9 @@ export class Watcher {
     this.#working = true
     void this.#work().finally(() => {
       this.#working = false
+      if (this.#closed) return
+      for (const file of this.#touched) this.#recheck(file)
+      this.#touched.clear()
       for (const late of this.#pending) { this.#look(late); break }      // came between the last look and this line
     })
   }
