@@ -4,6 +4,7 @@
  * What of it is read and read again is app/edits.ts. Invariant: whatever was begun ends, in order and within limits.
  */
 import { dirname, join } from 'node:path'
+import { link } from './agent/abort.js'
 import { createAgent, type Agent } from './agent/agent.js'
 import type { Follower } from './agent/agents.js'
 import type { OwnRun } from './agent/lane.js'
@@ -149,7 +150,8 @@ export class App {
   async command({ name, args, session, cwd }: CommandOrder, signal: AbortSignal): Promise<CommandOutcome> {
     const { agents, commands } = this.#agent
     const id = session ?? (commands.needsSession(name) ? await agents.begin(cwd) : undefined)
-    const answer = await commands.run(name, args, { session: id ?? '', cwd, signal: AbortSignal.any([signal, AbortSignal.timeout(COMMAND_MS)]) })
+    const { signal: stopping, unlink } = link(signal, AbortSignal.timeout(COMMAND_MS))
+    const answer = await commands.run(name, args, { session: id ?? '', cwd, signal: stopping }).finally(unlink)
     return { ...(id !== undefined && { session: id }), ...(typeof answer === 'string' ? { text: answer } : answer) }
   }
   /** Fires one hook as the loop would: for tests of plugins. */

@@ -34,11 +34,13 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
   })
 
   async function tell(notice: Notice): Promise<void> {
-    const signal = AbortSignal.any([ctx.signal, AbortSignal.timeout(config.timeout)])
+    const limit = new AbortController(), signal = AbortSignal.any([ctx.signal, limit.signal])
+    const timer = setTimeout(() => { limit.abort(new Error(`not within ${config.timeout / 1000} s`)) }, config.timeout)      // AbortSignal.any does not hold an AbortSignal.timeout: it may be collected before its time
     const ways = [config.command && run(config.command, notice, signal), config.webhook && post(config.webhook, config.headers, notice, signal)]
     for (const { status, reason } of (await Promise.allSettled(ways)) as PromiseRejectedResult[]) {
       if (status === 'rejected') ctx.logger.warn(`nobody could be told of ${notice.event}: ${messageOf(reason)}`)
     }
+    clearTimeout(timer)
   }
 }
 

@@ -29,7 +29,7 @@ export function waitsUntilAborted(signal: AbortSignal): { readonly wait: <T>(wor
   }
 }
 
-/** One signal that aborts with the first of several. `unlink` takes it off them: some live as long as the host (AbortSignal.any would stay on their lists). */
+/** One signal that aborts with the first of several. `unlink` takes it off them: some live as long as the host (AbortSignal.any would stay on their lists, and lets a timeout that nobody else holds be collected before its time). */
 export function link(...signals: readonly (AbortSignal | undefined)[]): { readonly signal: AbortSignal; readonly unlink: () => void } {
   const controller = new AbortController()
   const offs = signals.map(signal => signal && onAbort(signal, () => { controller.abort(signal.reason) }))

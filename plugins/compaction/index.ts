@@ -54,7 +54,7 @@ export function apply(ctx: Context, config: Config) {
       }
       const summary = await write(session, cut, focus, signal)
       ctx.logger.info(`${cut.messages.length} messages of session "${session.id}", which has about ${size} tokens, give way to a summary`)
-      return { ...decision, compact: { through: cut.through, messages: [`Summary of the conversation so far, in place of its ${cut.messages.length} messages:\n\n${summary}`] } }
+      return { ...decision, compact: { through: cut.through, messages: [`Summary of the conversation so far, in place of its ${cut.messages.length} messages:\n\n${summary}`], asked: focus } }
     } catch (error) {
       if (!signal.aborted) ctx.logger.error(`session "${session.id}" has about ${size} tokens and could not be summarised, so it goes on as it is: ${messageOf(error)}`)
       return
@@ -63,10 +63,12 @@ export function apply(ctx: Context, config: Config) {
 
   /** A model reads the old turns, in a request of its own. */
   async function write(session: SessionView, { messages }: Cut, focus: string | undefined, signal: AbortSignal): Promise<string> {
+    const limit = new AbortController()                        // AbortSignal.any does not hold an AbortSignal.timeout: it may be collected before its time
+    const timer = setTimeout(() => { limit.abort(new Error(`the model did not answer within ${config.timeout / 1000} s`)) }, config.timeout)
     const reply = await ctx.models.ask({
       messages: [{ role: 'system', content: SYSTEM }, task(messages, focus, config.above * 3)],                 // three characters of four: the task has to fit where the conversation did
-      model: config.model ?? meter.modelOf(session.id), session, signal: AbortSignal.any([signal, AbortSignal.timeout(config.timeout)]),
-    })
+      model: config.model ?? meter.modelOf(session.id), session, signal: AbortSignal.any([signal, limit.signal]),
+    }).finally(() => { clearTimeout(timer) })
     const words = textOf(reply.message).trim()
     if (reply.finish === 'length') throw new Error('the summary was cut at the length limit of the model')
     if (words === '') throw new Error('the model wrote nothing')
