@@ -91,8 +91,8 @@ const enterStep: Reader = (own, payload: Asking & { readonly session: Asking }, 
   return { ...keepMessages(own, payload, base, plugin), ...(compact !== undefined && { compact }) }
 }
 function toCompact(value: unknown, session: readonly Message[], plugin: string): object {
-  if (!isObject(value) || !Number.isInteger(value.through) || Number(value.through) < 1 || !Array.isArray(value.messages) || !only(value, ['through', 'messages'])) throw new Wrong(`compact is {through: the seq of the last message to replace, messages}, received ${show(value)}`)
-  return { through: value.through, messages: toSummary(value.messages, session, plugin) }
+  if (!isObject(value) || !Number.isInteger(value.through) || Number(value.through) < 1 || !Array.isArray(value.messages) || !['string', 'undefined'].includes(typeof value.asked) || !only(value, ['through', 'messages', 'asked'])) throw new Wrong(`compact is {through: the seq of the last message to replace, messages, asked?: what a person said who asked for it}, received ${show(value)}`)
+  return { through: value.through, messages: toSummary(value.messages, session, plugin), ...(value.asked !== undefined && { asked: value.asked }) }
 }
 /** In a summary, messages of the session (in their order) stay what they are, calls and sources too; of a tool's result the content may be another. The rest is the plugin's own. */
 function toSummary(values: readonly unknown[], session: readonly Message[], plugin: string): readonly Message[] {

@@ -20,8 +20,8 @@ export interface Base {
 // ---- decisions
 export type Reject = { readonly kind: 'reject'; readonly reason: string }
 export type Accept = { readonly kind: 'accept'; readonly messages: readonly MessageInput[] }
-/** Everything up to the event `through` gives way to `messages`. Those of `session.messages` may be among them as they are, tool calls and all; of a tool's result the content may be another. */
-export type Compact = { readonly through: number; readonly messages: readonly MessageInput[] }
+/** Everything up to the event `through` gives way to `messages`. Those of `session.messages` may be among them as they are, tool calls and all; of a tool's result the content may be another. `asked` is what a person said who asked for it, maybe nothing (''); left out when it comes by itself. */
+export type Compact = { readonly through: number; readonly messages: readonly MessageInput[]; readonly asked?: string | undefined }
 export type Enter = { readonly kind: 'enter'; readonly messages: readonly MessageInput[]; readonly compact?: Compact | undefined }
 export type Send = { readonly kind: 'send'; readonly model?: string | undefined; readonly options?: RequestOptions | undefined; readonly tools?: readonly string[] | undefined }
 export type Block = { readonly kind: 'block'; readonly reason: string }
@@ -47,7 +47,7 @@ export const proceed = (message: MessageInput): Continue => ({ kind: 'continue',
 
 // ---- what `next()` shows
 export type Accepted = { readonly kind: 'accept'; readonly messages: readonly Message[] } | Reject
-export type Entered = { readonly kind: 'enter'; readonly messages: readonly Message[]; readonly compact?: { readonly through: number; readonly messages: readonly Message[] } | undefined } | Reject
+export type Entered = { readonly kind: 'enter'; readonly messages: readonly Message[]; readonly compact?: { readonly through: number; readonly messages: readonly Message[]; readonly asked?: string | undefined } | undefined } | Reject
 export type Sent = { readonly kind: 'send'; readonly model: string; readonly options: RequestOptions; readonly tools: readonly string[] } | Reject
 export type Judged = Allow | Block | Ask | { readonly kind: 'answer'; readonly result: ToolResult }
 export type Stopping = Stop | { readonly kind: 'continue'; readonly message: Message }

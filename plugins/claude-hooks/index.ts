@@ -144,7 +144,8 @@ export async function apply(ctx: Context, config: Config) {
     const decision = await next()
     if (decision.kind === 'reject') return
     if (decision.compact) {
-      const outcome = await fire('PreCompact', 'auto', payload, { trigger: 'auto', custom_instructions: '' })
+      const { asked } = decision.compact, trigger = asked === undefined ? 'auto' : 'manual'
+      const outcome = await fire('PreCompact', trigger, payload, { trigger, custom_instructions: asked ?? '' })
       if (outcome?.block !== undefined) ctx.logger.warn(`a PreCompact hook objects, which can not stop it: ${outcome.block}`)
     }
     const words = waiting.get(session.id)

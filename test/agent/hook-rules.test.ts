@@ -222,7 +222,7 @@ describe('agent/user-prompt-submit and agent/pre-step', () => {
     plugin('a').on('agent/pre-step', ({ messages }) => enter([...messages, { role: 'user', content: [image] }]))
     expect(entered((await hooks.dispatch('agent/pre-step', payloads.step())).value).messages).toEqual([{ role: 'user', content: [image], source: source('a') }])
   })
-  it.each([{ through: 0, messages: [] }, { through: 1.5, messages: [] }, { through: 1 }, { through: 1, messages: [], more: 1 }, 'all'])('refuse compact %j', async compact => {
+  it.each([{ through: 0, messages: [] }, { through: 1.5, messages: [] }, { through: 1 }, { through: 1, messages: [], more: 1 }, { through: 1, messages: [], asked: true }, 'all'])('refuse compact %j', async compact => {
     const { hooks, plugin } = testHooks()
     plugin('a').on('agent/pre-step', ({ messages }) => enter(messages, { compact } as never))
     expect((await hooks.dispatch('agent/pre-step', payloads.step())).failure).toBe('hook_failed')

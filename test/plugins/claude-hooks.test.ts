@@ -222,6 +222,19 @@ describe('claude-hooks: the other events', () => {
   })
 })
 
+describe('claude-hooks: PreCompact', () => {
+  it('tells a compaction that a person asked for, with the words, from one that comes by itself, and matches both', async () => {
+    const seen: string[] = []
+    const asker: Row = { id: 'asker', module: { name: 'asker', apply: (ctx: any) => {
+      ctx.on('agent/pre-step', ({ step, messages }: any) => ({ kind: 'enter', messages, compact: { through: 1, messages: [], ...step === 0 && { asked: 'keep names' } } }))
+      ctx.on('agent/compacted', ({ step }: any) => { seen.push(`step ${step}`) })
+    } } }
+    const { run, left } = await started({ PreCompact: [{ matcher: 'manual', command: 'cat > $OUT/manual' }, { matcher: 'auto', command: 'cat > $OUT/auto' }] }, { rows: [asker] })
+    await run([[{ name: 'glob', arguments: { pattern: '*' } }]])
+    expect([left('manual'), left('auto'), seen]).toMatchObject([{ trigger: 'manual', custom_instructions: 'keep names' }, { trigger: 'auto', custom_instructions: '' }, ['step 0', 'step 1']])
+  })
+})
+
 describe('claude-hooks: settings', () => {
   it('run nothing for a session outside of the folders', async () => {
     const { host, out } = await started({ UserPromptSubmit: [{ command: 'touch $OUT/ran' }] })
