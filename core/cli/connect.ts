@@ -75,11 +75,14 @@ export async function daemonOf(io: Io, { endpoint }: Found, { anyVersion = false
 
 /** Asks for trust first. `least` is from which level on the host's log is shown here, without -q and -v; a warning when left out, and nothing where nobody looks. */
 export async function appOptions(io: Io, asked: Found, changes: HostChanges = {}, least: (() => Level) | 'nothing' = () => 'warn'): Promise<AppOptions> {
-  const [{ Log }, { admit }, { guardProcess }] = await Promise.all([import('../kernel/log.js'), import('./admission.js'), import('./own-process.js')])
+  const [{ Log }, { admit }, { guardProcess }, { enter }] = await Promise.all([import('../kernel/log.js'), import('./admission.js'), import('./own-process.js'), import('../kernel/async-context.js')])
   guardProcess(io.env)
   const { found, trust } = await admit(io, asked, changes)
   const log = new Log()
-  if (least !== 'nothing') log.sink(io.logSink(least))
+  if (least !== 'nothing') {
+    const sink = io.logSink(least)
+    log.sink(record => { enter(undefined, sink, record) })   // the host shows it, whoever logged it: it is no print of a plugin, which a chat and a daemon treat otherwise
+  }
   const plugins = (changes.plugins ?? []).map(file => resolve(found.cwd, file))
   const fatal = (error: unknown) => { process.exit(io.fail(error)) }
   return { places: found.places, located: found.located, cwd: found.cwd, env: io.env, log, trust, plugins, without: changes.without, fatal }

@@ -55,6 +55,17 @@ else describe('hx chat on a terminal', () => {
     expect(readFileSync(join(here.env['HX_HOME']!, 'state/logs/chat.log'), 'utf8')).toContain('[HOOK] UserPromptSubmit')
   })
 
+  it('shows what a plugin warns of in a handler beside the conversation, and nothing of what it prints', async () => {
+    const warner = `export const name = 'warner'
+export const apply = ctx => { ctx.on('agent/tool-start', ({ call }) => { console.error('printed'); ctx.logger.warn('mind ' + call.arguments.path) }) }
+`
+    const { screen, here } = await chat([{ toolCalls: [{ name: 'read_file', arguments: { path: 'README.md' } }] }, 'done'], { files: { 'warner.js': warner, 'harness.config.yaml': CONFIG.replace('hook-log', '{ name: warner, from: ./warner.js }') } })
+    screen.type(`go${ENTER}`)
+    await screen.sees(/2 steps/)
+    expect(screen.text.split('plugin "warner": mind README.md')).toHaveLength(2)
+    expect([screen.text.includes('printed'), readFileSync(join(here.env['HX_HOME']!, 'state/logs/chat.log'), 'utf8').trim()]).toEqual([false, 'printed'])
+  })
+
   it('stops the turn with Ctrl-C at once, and leaves with two on an empty line', async () => {
     const { screen, model } = await chat([{ text: 'words and words', hang: 3 }, 'second'])
     screen.type(`go${ENTER}`)

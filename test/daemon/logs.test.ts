@@ -9,7 +9,7 @@ import { takePrints } from '../../core/daemon/prints.js'
 import { Secrets } from '../../core/kernel/secrets.js'
 import { daemon, type RunningDaemon } from '../support/daemon.js'
 import { folder } from '../support/folder.js'
-import { until } from '../support/hx.js'
+import { place, until } from '../support/hx.js'
 
 const FILES = { 'harness.config.yaml': 'plugins: [loud, tool-fs, model-openai]\n', 'plugins/loud.ts': `
 import { existsSync } from 'node:fs'
@@ -116,6 +116,12 @@ describe('hx logs', () => {
     expect(await one.hx(['logs', '--level', 'loud'])).toMatchObject({ code: 2 })
     one.write('harness.config.yaml', `log: { level: debug }\n${FILES['harness.config.yaml']}`)
     await until(async () => (await one.hx(['plugins', 'reload', 'loud'])).code === 0 && (await one.hx(['logs'])).stdout.includes('fine print'))
+  })
+  it('has what a plugin logs once, also where somebody looks at the daemon', async () => {
+    const here = place(FILES), seen = here.start(['--trust', 'start', '--foreground'])
+    onTestFinished(async () => { seen.child.kill('SIGTERM'); await seen.ended })
+    await until(() => seen.output().stderr.includes('listens on'))
+    expect([seen.output().stderr.split('careful').length, (await here.hx(['logs'])).stdout.split('careful').length]).toEqual([2, 2])
   })
   it('follows through files that are put aside, and shows lines that are no records', async () => {
     const one = await daemon([], FILES), file = logOf(one)
