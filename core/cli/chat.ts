@@ -18,6 +18,7 @@ import { Plain } from './chat/plain.js'
 import { connect, daemonOf, find } from './connect.js'
 import type { Io } from './io.js'
 import { isFree } from './launch.js'
+import { tellTroubles } from './troubles.js'
 
 /** Of what plugins print; a longer one is put aside, once, when a chat begins. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024
@@ -49,7 +50,10 @@ export async function chat(io: Io, options: Options): Promise<number> {
   })
   const off = onEnd(code => { if (face) face.stop(code); else process.exit(code) })
   try {
-    if (client.where === 'daemon') await tellKeys(io, client)
+    if (client.where === 'daemon') {
+      await tellKeys(io, client)
+      tellTroubles(io, await client.plugins())
+    }
     const session = options.session !== undefined ? await sessionOf(client, options.session, io) : options.continue ? await lastSession(client, io.cwd) : undefined
     talk = new Conversation({
       client, cwd: io.cwd, session, mode: options.mode, model: options.offline ? 'offline' : options.model,

@@ -81,10 +81,7 @@ export async function revive(io: Io, found: Found): Promise<DaemonClient | undef
     return undefined
   }
   io.note(io.paintNote('yellow', 'hx: the daemon of this config had crashed and is started again; see "hx logs"'))
-  const { daemon } = await launch(io, found, mark.trust || io.globals.trust === true)
-  const { quarantined } = await daemon.status()
-  if (quarantined.length > 0) io.note(io.paintNote('yellow', `hx: quarantined, as what did harm: ${quarantined.join(', ')}; see "hx plugins"`))
-  return daemon
+  return (await launch(io, found, mark.trust || io.globals.trust === true)).daemon
 }
 
 /** The lock is the last thing that a daemon lets go of, however it ends. */

@@ -130,6 +130,7 @@ describe('a plugin that never gives the process back', () => {
     await until(async () => (await here.hx(['status'])).code === 1)
     const refused = await here.hx(['agent', '--offline', 'Read README.md'])
     expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/started again[^]*quarantined[^]*guard_inactive: required plugin "rude" is not active \(it is quarantined\)/)])
+    expect(refused.stderr.match(/^hx: quarantined: .*$/gm)).toEqual(['hx: quarantined: rude; see "hx plugins"'])
     expect((await here.hx(['status'])).stdout).toContain('quarantined: rude')
     expect((await here.hx(['plugins'])).stdout).toMatch(/rude is quarantined: it held .*rude\.ts:9/)
     await here.hx(['restart', '--now'])
