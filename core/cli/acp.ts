@@ -17,6 +17,7 @@ import type { Io } from './io.js'
 import { onSignals } from './signals.js'
 
 interface Options { model?: string; offline?: boolean; mode?: Mode; plugin: string[]; without: string[]; safe?: boolean }
+/** `mode` is what the editor said last, and stays when it loads the session anew; another process begins with its own. */
 interface Open { readonly cwd: string; readonly updates: Updates; mode: Mode; cancel: ((reason: string) => void) | undefined }
 
 export async function acp(io: Io, { model, offline, mode = 'default', plugin, without, safe = false }: Options): Promise<number> {
@@ -30,7 +31,7 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
 
   const opened = async (id: string, cwd: string) => {
     const readers = new Set((await (await host()).tools()).filter(({ readOnly }) => readOnly).map(({ name }) => name))
-    const session: Open = { cwd, updates: new Updates(cwd, name => readers.has(name)), mode, cancel: undefined }
+    const session: Open = { cwd, updates: new Updates(cwd, name => readers.has(name)), mode: open.get(id)?.mode ?? mode, cancel: undefined }
     open.set(id, session)
     return session
   }
@@ -91,9 +92,9 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
     .onRequest('session/new', ({ params: { cwd, mcpServers }, client }) => answering(async () => {
       withoutServers(mcpServers)
       const sessionId = await (await host()).begin(cwd)
-      await opened(sessionId, cwd)
+      const session = await opened(sessionId, cwd)
       tellCommands(client, sessionId)
-      return { sessionId, modes: modes(mode) }
+      return { sessionId, modes: modes(session.mode) }
     }))
     .onRequest('session/load', ({ params: { sessionId, cwd, mcpServers }, client }) => answering(async () => {
       withoutServers(mcpServers)
@@ -102,7 +103,7 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
       const session = await opened(sessionId, header?.type === 'session' ? header.cwd : cwd)       // a session keeps its workspace
       for (const event of events) await tell(client, sessionId, session.updates.of(event, { replay: true }))
       tellCommands(client, sessionId)
-      return { modes: modes(mode) }
+      return { modes: modes(session.mode) }
     }))
     .onRequest('session/list', ({ params: { cwd } }) => answering(async () => {
       const all = await (await host()).sessions()

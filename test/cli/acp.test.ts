@@ -92,6 +92,8 @@ describe('hx acp', () => {
     await agent.request('session/set_mode', { sessionId, modeId: 'yes' })
     await prompt(sessionId, 'do it')
     expect([asked.length, existsSync(join(folder, 'a.txt'))]).toEqual([1, false])
+    expect(await agent.request('session/load', { sessionId, cwd: folder, mcpServers: [] })).toMatchObject({ modes: { currentModeId: 'yes' } })
+    expect((await begin()).modes).toMatchObject({ currentModeId: 'default' })
     await expect(agent.request('session/set_mode', { sessionId, modeId: 'turbo' })).rejects.toThrow('there is no mode "turbo"')
   })
   it('offers the commands of plugins and runs them; cancels a turn; says what is wrong as an error', async () => {
