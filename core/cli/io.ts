@@ -3,9 +3,9 @@
  * A reader that goes away (`hx … | head`) is no error: what is left to say is dropped and the command ends as it would have.
  */
 import { realpathSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { isAtLeast, type Level, type LogRecord, type LogSink } from '../kernel/log.js'
-import { at, HarnessError, messageOf } from '../errors.js'
+import { at, HarnessError, messageOf, type Place } from '../errors.js'
 import { colours, plain, printable, wantsColour, type Paint } from './terminal.js'
 
 /** Options that every command takes. */
@@ -63,8 +63,7 @@ export class Io {
     const { file, line, column } = known?.place ?? {}
     if (this.json) this.line({ type: 'error', code: known?.code ?? 'internal', message: messageOf(known ?? error), file, line, column })
     else {
-      const place = known?.place && !known.message.includes(known.place.file) ? ` (${at(known.place)})` : ''
-      this.stderr.write(`${this.paintNote('red', 'hx:')} ${printable(messageOf(known ?? error))}${place}\n`)
+      this.stderr.write(`${this.paintNote('red', 'hx:')} ${printable(placed(messageOf(known ?? error), known?.place))}\n`)
       if (!known || this.globals.verbose) this.stderr.write(`${error instanceof Error ? error.stack : ''}\n`)
     }
     return known?.exit ?? 1
@@ -74,6 +73,14 @@ export class Io {
     await Promise.all([this.stdout, this.stderr].map(stream => stream.writableLength === 0 || stream.destroyed ? undefined : new Promise<void>(done => { stream.write('', () => { done() }) })))
     await new Promise(done => { setImmediate(done) })       // a stream tells of its failure in a later tick
   }
+}
+
+/** The message with its place, named once and in full: a log's short name of a file can be that of more than one. */
+function placed(message: string, place: Place | undefined): string {
+  if (!place || message.includes(place.file)) return message
+  const short = { ...place, file: basename(place.file) }
+  const said = [at(short), `(${at({ ...short, column: undefined })})`].find(one => message.includes(one))
+  return said === undefined ? `${message} (${at(place)})` : message.replace(said, () => said.replace(short.file, () => place.file))
 }
 
 /** Codes of a disk that takes no more: a write names no path with them. */
