@@ -35,9 +35,16 @@ export async function init(io: Io): Promise<number> {
   if (trusted) await new TrustStore(places.trust).add(file)
   if (io.json) io.line({ file, trusted, wrote, linked })
   else io.say(`${wrote.map(one => `wrote ${one}\n`).join('')}${linked ? 'linked node_modules/harnessx to this installation, for types and tests of plugins\n' : ''}next: ${trusted ? '' : `hx trust     (${others.join(' and ')} stood here before, so have a look at what runs)\n      `}hx plugins new my-plugin\n      hx agent "TASK"`)
+  const above = configAbove(cwd)
+  if (above !== undefined && above !== places.userConfig) io.note(io.paintNote('yellow', `hx: ${above} counts no more in this folder: the nearest config is the one of a project`))
   const other = otherHx(io.env['PATH'], places.installation.root)
   if (other !== undefined) io.note(io.paintNote('yellow', `hx: another hx comes first on the PATH: ${other}; see "hx doctor"`))
   return 0
+}
+
+function configAbove(folder: string): string | undefined {
+  const above = dirname(folder), file = join(above, CONFIG_NAME)
+  return above === folder ? undefined : existsSync(file) ? file : configAbove(above)
 }
 
 /** For plugins alone, so that it gets in the way of no other code of the project. */

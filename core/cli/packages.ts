@@ -12,7 +12,7 @@ import { editableConfig, rowOf, taken, type Editable } from './edit.js'
 import type { Io } from './io.js'
 import { linkHost } from './link-host.js'
 import { runNpm } from './npm.js'
-import { packageProblem, readManifest, wants, type Manifest, type Wants } from './plugin-package.js'
+import { packageNote, packageProblem, readManifest, wants, type Manifest, type Wants } from './plugin-package.js'
 import { oneLine } from './terminal.js'
 
 interface Row { readonly name: string; readonly id?: string; readonly from?: string }
@@ -35,6 +35,8 @@ export async function add(io: Io, given: string, options: { id?: string; yes?: b
     const manifest = name === undefined ? undefined : readManifest(join(folder, 'node_modules', name))
     const problem = manifest && packageProblem(manifest)
     if (problem !== undefined) throw new HarnessError('plugin_invalid', problem)
+    const remark = manifest && packageNote(manifest)
+    if (remark !== undefined) io.note(io.paintNote('yellow', `hx: ${remark}`))
     const row = own ? fileRow(path, folder, options.id) : packageRow(name!, config, options.id)
     const id = row.id ?? row.name
     if (config.rows.some(other => other.id === id)) throw new HarnessError('usage', `there is a plugin "${id}" in ${config.file} already; ${name !== undefined && packageOf(config, id) === name ? `"hx plugins update ${id}" takes a newer version` : 'give this one another id with --id'}`)

@@ -32,6 +32,9 @@ export function packageProblem({ name, version, keywords, peerDependencies }: Ma
   if (range !== undefined && !semver.satisfies(VERSION, range, { includePrerelease: true })) return `package "${name}" ${version} is for harnessx ${range}, and this is ${VERSION}; take another version of one of the two`
   return undefined
 }
+/** What its author should know, in one sentence; it is taken all the same. */
+export const packageNote = ({ name, keywords }: Manifest): string | undefined =>
+  keywords.includes(KEYWORD) ? undefined : `package "${name}" is found by nobody who looks for plugins: its package.json lacks the keyword "${KEYWORD}"`
 
 /** `path`: a file, or the folder of a package. */
 export function wants(path: string): Wants {

@@ -211,6 +211,19 @@ describe('hx config', () => {
   })
 })
 
+describe('what is wrong with a config', () => {
+  it('is said with its place once, in full, whoever found it', async () => {
+    for (const [config, line] of [
+      ['plugin: []\n', /^hx: (\S+harness\.config\.yaml):1:1 "plugin" is not a key; did you mean "plugins"\?$/m],
+      ['plugins: [{ name: x, frm: 1 }]\n', /^hx: (\S+harness\.config\.yaml):1:22 "plugins\[0\]\.frm" is not a key/m],
+    ] as const) {
+      const { hx, folder } = place({ 'harness.config.yaml': config })
+      const { code, stderr } = await hx(['plugins', '--trust'])
+      expect([code, line.exec(stderr)?.[1], stderr.split('harness.config.yaml').length]).toEqual([2, join(folder, 'harness.config.yaml'), 2])
+    }
+  })
+})
+
 describe('hx init', () => {
   it('writes a config that checks, once', async () => {
     const { hx, folder } = place()
@@ -225,6 +238,12 @@ describe('hx init', () => {
 })
 
 describe('hx init, and what it makes', () => {
+  it('says which config counts no more in the folder, and nothing where there is none above', async () => {
+    const { hx, folder, write } = place({ 'harness.config.yaml': 'plugins: []\n' })
+    write('sub/deep/a.txt', '')
+    expect((await hx(['init'], { cwd: join(folder, 'sub/deep') })).stderr).toContain(`hx: ${join(folder, 'harness.config.yaml')} counts no more in this folder`)
+    expect((await place().hx(['init'])).stderr).not.toContain('counts no more')
+  })
   it('leaves no torn config on a disk that is full, and says so in a sentence', () => {
     const { folder, env } = place()
     const { stderr, status } = spawnSync('sh', ['-c', 'ulimit -f 0; exec "$0" "$1" init', process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })

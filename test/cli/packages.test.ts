@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { packageProblem, wants, type Manifest } from '../../core/cli/plugin-package.js'
+import { packageNote, packageProblem, wants, type Manifest } from '../../core/cli/plugin-package.js'
 import { VERSION } from '../../core/version.js'
 import { folder as folderOf } from '../support/folder.js'
 import { place } from '../support/hx.js'
@@ -75,6 +75,10 @@ describe('a package', () => {
     expect(packageProblem(manifest({ keywords: [] }))).toContain('has neither the keyword "harnessx-plugin" nor a peer range')
     expect(packageProblem(manifest({ peerDependencies: { harnessx: '^99.0.0' } }))).toBe(`package "harnessx-plugin-x" 1.0.0 is for harnessx ^99.0.0, and this is ${VERSION}; take another version of one of the two`)
     expect(packageProblem(manifest({ peerDependencies: { harnessx: 'soon' } }))).toContain('can\'t be read')
+  })
+  it('without the keyword is taken, with a sentence for its author', () => {
+    const quiet = manifest({ keywords: [], peerDependencies: { harnessx: `^${VERSION}` } })
+    expect([packageProblem(quiet), packageNote(quiet), packageNote(manifest({}))]).toEqual([undefined, 'package "harnessx-plugin-x" is found by nobody who looks for plugins: its package.json lacks the keyword "harnessx-plugin"', undefined])
   })
   it('is read as text: hooks, services and imports that its source names, tests and its own dependencies left out', () => {
     const at = folderOf({ 'index.ts': SOURCE, 'lib/more.ts': 'export const provides: string[] = ["store"]\nctx.on("agent/stop", f)', 'x.test.ts': 'ctx.on("agent/error", f)', 'node_modules/y/index.js': 'ctx.on("agent/delta", f)' })
