@@ -92,7 +92,7 @@ describe('prompts of one session', () => {
     })
     test.model.says('one', 'two')
     await test.run('go')
-    await until(() => later)
+    await until(() => later !== undefined)
     expect(await later).toMatchObject({ turn: 2, text: 'two' })
   })
 })

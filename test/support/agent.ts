@@ -118,8 +118,8 @@ export const ofType = <T extends SessionEventType>(log: readonly RunEvent[], typ
 /** A request's conversation in short: `user: …`, `assistant: …`, `tool c1: …`. */
 export const conversation = (request: ModelRequest): string[] =>
   request.messages.filter(message => message.role !== 'system').map(message => `${message.role}${message.toolCallId === undefined ? '' : ` ${message.toolCallId}`}: ${textOf(message)}`)
-/** Resolves once `holds`; fails after two seconds. */
-export async function until(holds: () => unknown, what = 'the condition', ms = 2000): Promise<void> {
+/** Resolves once `holds`; fails after two seconds. A promise would hold at once, so its type is refused. */
+export async function until<T>(holds: () => T extends PromiseLike<unknown> ? never : T, what = 'the condition', ms = 2000): Promise<void> {
   const end = performance.now() + ms
   while (!holds()) {
     if (performance.now() > end) throw new Error(`${what} did not come true within ${ms / 1000} s`)
