@@ -1,6 +1,6 @@
 /**
  * A conversation on a terminal that can move its cursor: what is said scrolls by, below it stand the turn that runs, what is queued, and the text that is being typed.
- * One loop: keys and events change the state, a frame shows it, at most so often. Knows no client; conversation.ts does.
+ * One loop: keys and events change the state, a frame shows it. Knows no client; conversation.ts does.
  */
 import { HarnessError, messageOf } from '../../errors.js'
 import type { Io } from '../io.js'
@@ -11,6 +11,7 @@ import { runCommand, commandSources, type CommandContext } from './commands.js'
 import { accepted, complete, type Completion, type Sources } from './completion.js'
 import type { Conversation } from './conversation.js'
 import { draftOf, edit, EMPTY, insert, type Draft, type Key } from './editor.js'
+import { Frames } from './frames.js'
 import type { History } from './history.js'
 import { onKeys } from './keys.js'
 import { resolveMentions } from './mentions.js'
@@ -20,8 +21,6 @@ import { ShellJob } from './shell-job.js'
 import { fit, hanging, painted, span, wrap, type Line } from './spans.js'
 import { TurnView } from './turn-view.js'
 
-/** Between two frames, while something moves; and how often the clock of a turn is looked at. */
-const FRAME_MS = 30, TICK_MS = 100
 /** What was typed before the chat began comes at once. */
 const EARLY_MS = 50
 
@@ -30,6 +29,7 @@ export class Interactive {
   readonly #talk: Conversation
   readonly #history: History
   readonly #screen: Screen
+  readonly #frames: Frames
   #draft: Draft = EMPTY
   #queue: string[] = []
   /** Words for the running turn that it has not taken yet. */
@@ -45,8 +45,6 @@ export class Interactive {
   #leaving: number | undefined
   #done!: (code: number) => void
   #commands: Sources['commands'] = []
-  #timer: NodeJS.Timeout | undefined
-  #lastFrame = 0
   #mayLeave: 'ctrl-c' | 'ctrl-d' | undefined
   /** What Ctrl-R looks for, as long as no other key comes. */
   #sought: string | undefined
@@ -57,10 +55,11 @@ export class Interactive {
     this.#talk = talk
     this.#history = history
     const screen = this.#screen = new Screen(io.stdout)
+    this.#frames = new Frames(() => { this.#draw() }, () => this.#view !== undefined || this.#busy !== undefined)
     this.#asking = new Asking(io, talk, {
       get width() { return screen.width },
       say: lines => { this.#flush(); this.#say(lines) }, note: text => { this.note(text) }, problem: message => { this.#problem(message) },
-      changed: () => { this.#draw() },
+      changed: () => { this.#frames.now() },
     })
   }
 
@@ -70,9 +69,8 @@ export class Interactive {
     let early = true                                          // typed before the terminal was ours, where Enter reads as a new line
     setTimeout(() => { early = false }, EARLY_MS)
     const keys = () => onKeys(this.#io.stdin, this.#io.stdout, key => { this.#press(early && key.name === 'enter' ? { ...key, name: 'return' } : key) })
-    const job = this.#job = new ShellJob(keys, () => { this.#screen.forget(); this.#draw() })
-    const resized = () => { this.#draw() }
-    const tick = setInterval(() => { if (this.#view || this.#busy) this.#draw() }, TICK_MS)
+    const job = this.#job = new ShellJob(keys, () => { this.#screen.forget(); this.#frames.now() })
+    const resized = () => { this.#frames.now() }
     this.#io.stdout.on('resize', resized)
     try {
       this.#busy = { controller: new AbortController() }      // what is entered meanwhile comes after
@@ -82,8 +80,7 @@ export class Interactive {
       this.#next()
       return await left
     } finally {
-      clearInterval(tick)
-      clearTimeout(this.#timer)
+      this.#frames.end()
       this.#io.stdout.off('resize', resized)
       this.#flush()
       this.#screen.clear()
@@ -115,12 +112,12 @@ export class Interactive {
     }
     const view = this.#view = new TurnView({ width: () => this.#screen.width, thoughts: () => this.#thoughts, verbose: this.#io.globals.verbose === true, folded: ' (Ctrl-T shows it)' })
     this.#say([[]])
-    this.#soon()
+    this.#frames.soon()
     try {
       await this.#talk.turn(prompt, this.#asking.approver, event => {
         view.see(event)
         if (event.type === 'message' && event.role === 'user' && event.source.kind === 'user' && event.step > 0) this.#handed.shift()
-        this.#soon()
+        this.#frames.soon()
       }, () => { view.close() })
     } catch (error) {
       this.#flush()
@@ -153,7 +150,7 @@ export class Interactive {
       recall: () => this.#recall(),
       leave: () => { this.#leave(0) },
     }
-    this.#soon()
+    this.#frames.soon()
     try {
       await runCommand(text, context)
       await this.#refresh()
@@ -166,7 +163,7 @@ export class Interactive {
     }
   }
   #next(): void {
-    this.#draw()
+    this.#frames.now()
     if (this.#leaving !== undefined) return
     const next = this.#queue.shift()
     if (next !== undefined) this.#submit(next)
@@ -201,15 +198,15 @@ export class Interactive {
     else if (key.ctrl && key.name === 'z') { this.#screen.clear(); this.#job?.stop() }
     else if (key.ctrl && key.name === 't') this.#toggleThoughts()
     else if (key.ctrl && key.name === 'l') this.#screen.erase()
-    else if (this.#asking.current?.press(key)) this.#soon()
+    else if (this.#asking.current?.press(key)) this.#frames.soon()
     else if (key.ctrl && key.name === 'd' && this.#draft.text === '') this.#end(leaving)
     else if (key.ctrl && key.name === 'r') this.#search(sought ?? this.#draft.text)
     else if (key.name === 'return' && !key.ctrl && !key.meta) this.#enter()
     else if (key.name === 'tab') this.#complete()
     else if (key.name === 'escape' && this.#draft.text !== '') this.#draft = { ...this.#draft }
     else this.#edit(key)
-    if (key.ctrl) this.#draw()                                // what stops something is seen at once
-    else this.#soon()
+    if (key.ctrl) this.#frames.now()                          // what stops something is seen at once
+    else this.#frames.soon()
   }
   #edit(key: Key): void {
     const next = edit(this.#draft, key)
@@ -275,20 +272,14 @@ export class Interactive {
 
   #say(lines: readonly Line[]): void {
     this.#waiting.push(...lines)
-    this.#soon()
+    this.#frames.soon()
   }
   #problem(message: string): void { this.#say(wrap([span(printable(message), 'red')], this.#screen.width)) }
   #echo(text: string): void { this.#say(echoed(text, this.#screen.width)) }
   /** What the turn has said moves to what is said. */
   #flush(): void { if (this.#view) this.#waiting.push(...this.#view.take()) }
 
-  #soon(): void {
-    this.#timer ??= setTimeout(() => { this.#draw() }, Math.max(0, FRAME_MS - (performance.now() - this.#lastFrame)))
-  }
   #draw(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#lastFrame = performance.now()
     if (this.#leaving !== undefined || this.#job?.stopped) return
     this.#flush()
     const { width } = this.#screen, { paint } = this.#io
