@@ -72,6 +72,7 @@ declare module '../kernel/hooks.js' {
     'agent/system-prompt': Amend<Base & { readonly sections: readonly Section[] }, readonly Section[]>
     /**
      * Judges a step: `messages` are those that this step will append. May add messages, compact older ones, or reject; a rejected step leaves none of them in the log.
+     * A `compact` that a person asked for carries their words as `asked`.
      * A failure rejects (`hook_failed`).
      * @example ctx.on('agent/pre-step', async (_, next) => { const d = await next(); return d.kind === 'reject' ? d : { ...d, messages: [...d.messages, 'Mind the time.'] } })
      */

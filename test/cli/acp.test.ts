@@ -51,12 +51,14 @@ const kinds = (updates: readonly SessionUpdate[]) => updates.map(update => `${up
 
 describe('hx acp', () => {
   it('runs a turn for an editor: streamed text, calls with kind, place and change, a permission that is asked for and given', async () => {
+    let begun = () => false
     const { initialized, begin, prompt, updates, asked, said, folder, output } = await editor([
       { text: 'I look.', toolCalls: [{ name: 'read_file', arguments: { path: 'a.txt' } }] },
       { toolCalls: [{ name: 'edit_file', arguments: { path: 'a.txt', old_text: 'hello', new_text: 'goodbye' } }] },
       { toolCalls: [{ name: 'bash', arguments: { command: 'rm a.txt' } }] },
-      { text: 'All of it is done now, and well.', deltaSize: 5, chunkMs: 100 },
+      { text: 'All of it is done now, and well.', deltaSize: 5, before: n => n === 3 && until(() => begun()) },          // the rest is not told before a piece has come
     ])
+    begun = () => said().includes('All o')
     expect(initialized).toMatchObject({ protocolVersion: PROTOCOL_VERSION, agentInfo: { name: 'harnessx' }, agentCapabilities: { loadSession: true, promptCapabilities: { embeddedContext: true } } })
     const { sessionId, modes } = await begin()
     expect(modes).toMatchObject({ currentModeId: 'default', availableModes: [{ id: 'default' }, { id: 'accept-edits' }, { id: 'plan' }, { id: 'yes' }] })

@@ -23,12 +23,12 @@ const user = (content: string) => ({ role: 'user' as const, content }), assistan
 
 describe('the agent behind chat completions', () => {
   it('answers OpenAI\'s client, whole and streamed, in its own session with its own tools', async () => {
-    const { client, model } = await serving([{ toolCalls: [{ name: 'read_file', arguments: { path: 'a.txt' } }], usage: { prompt_tokens: 10, completion_tokens: 5 } }, { text: 'it says hello', usage: { prompt_tokens: 20, completion_tokens: 4 } }, { text: 'it still says hello, I would think', deltaSize: 12, chunkMs: 200 }])
+    const chunks: OpenAI.ChatCompletionChunk[] = [], begun = () => chunks.some(({ choices }) => choices[0]?.delta.content)
+    const { client, model } = await serving([{ toolCalls: [{ name: 'read_file', arguments: { path: 'a.txt' } }], usage: { prompt_tokens: 10, completion_tokens: 5 } }, { text: 'it says hello', usage: { prompt_tokens: 20, completion_tokens: 4 } }, { text: 'it still says hello, I would think', deltaSize: 12, before: n => n === 3 && until(begun) }])          // the rest is not told before a piece has come
     const first = await client.chat.completions.create({ model: 'hx', temperature: 0, messages: [{ role: 'system', content: 'Be brief.' }, user('what is in a.txt?')] })
     expect(first).toMatchObject({ object: 'chat.completion', model: 'hx', choices: [{ index: 0, message: { role: 'assistant', content: 'it says hello' }, finish_reason: 'stop' }], usage: { prompt_tokens: 30, completion_tokens: 9, total_tokens: 39 } })
     expect(JSON.stringify(model.requests[0]!.body)).toContain('Be brief.')
     const stream = await client.chat.completions.create({ model: 'hx', stream: true, stream_options: { include_usage: true }, messages: [{ role: 'system', content: 'Be brief.' }, user('what is in a.txt?'), assistant('it says hello'), user('are you sure?')] })
-    const chunks = []
     for await (const chunk of stream) chunks.push(chunk)
     expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe('it still says hello, I would think')
     expect(chunks.filter(({ choices }) => choices[0]?.delta.content).length).toBeGreaterThan(1)

@@ -35,6 +35,8 @@ export interface ScriptedReply {
   deltaSize?: number
   /** Milliseconds between two chunks (0). */
   chunkMs?: number
+  /** Is waited for before each chunk: 0, 1, … */
+  before?: (chunk: number) => unknown
   /** Leave `index` out of the deltas of tool calls. */
   noIndex?: boolean
   /** Send these in place of the chunks of a reply: objects as `data:` lines, strings as they stand, bytes and all. */
@@ -184,6 +186,7 @@ async function play(reply: ScriptedReply, request: ScriptedRequest, response: Se
   let sent = 0
   for (const chunk of reply.chunks ?? chunks(reply, request, index)) {
     if (sent === reply.hang) return untilGone(request)
+    await reply.before?.(sent)
     if (response.destroyed || !await write(typeof chunk === 'string' ? chunk : `data: ${JSON.stringify(chunk)}\n\n`)) return
     sent++
     if (reply.chunkMs) await pause(reply.chunkMs, closing)
