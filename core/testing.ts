@@ -5,6 +5,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { MessageChannel } from 'node:worker_threads'
 import { App, type AppEvent, type CommandOutcome } from './app.js'
 import { HarnessError } from './errors.js'
 import type { ApprovalAnswer, ApprovalRequest, CommandsService, HookInfo, RunEvent, RunInput, RunResult, ToolInfo } from './agent/services.js'
@@ -125,9 +126,13 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const close = async () => {
     const leaks: string[] = []
     running.on(event => { if (event.type === 'leaked') leaks.push(`plugin "${event.plugin}" left ${event.count} ${event.kind}`) })
-    configure([])
-    await running.reload()
-    await new Promise(done => { setTimeout(done, LEAK_GRACE_MS) })
+    const { port1: awake } = new MessageChannel()          // keeps the process, as the timer of the wait may not: it would be counted as one that a plugin left
+    awake.on('message', () => {})
+    try {
+      configure([])
+      await running.reload()
+      await new Promise(done => { setTimeout(done, LEAK_GRACE_MS).unref() })
+    } finally { awake.close() }
     await running.stop()
     clean()
     if (leaks.length > 0) throw new Error(leaks.join('; '))
