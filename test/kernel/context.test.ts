@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
 import { block } from '../../core/agent/hooks.js'
 import type { Context } from '../../core/kernel/hooks.js'
@@ -64,6 +65,31 @@ describe('ctx', () => {
     const { live, kernel } = testKernel()
     await live(ctx => { ctx.on('agent/stop', () => {}) })
     expect(kernel.hooks.list()[0]?.handlers[0]?.file).toMatch(/context\.test\.ts/)
+  })
+})
+
+describe('the context that is opened ahead', () => {
+  it('has nothing of the one whose end it was made at, and is counted once somebody has it', async () => {
+    const { live, kernel } = testKernel()
+    const first = await live(() => {}, { id: 'first' })
+    const before = kernel.size.fibers, { ctx } = first
+    await kernel.dispose(first)
+    expect(kernel.size.fibers).toBe(before - 1)
+    const second = await live(() => {}, { id: 'second' })
+    expect(kernel.size.fibers).toBe(before)
+    expect(second.ctx).not.toBe(ctx)
+    expect(second.ctx.id).toBe('second')
+    expect(String(inspect(second.ctx))).toContain('second')
+    expect(ctx.id).toBe('first')
+    expect(() => ctx.on('agent/pre-tool-use', () => undefined)).toThrow(/belongs to version 1, which was unloaded/)
+  })
+  it('is not shared by two that are mounted at once', async () => {
+    const { live, kernel } = testKernel()
+    await kernel.dispose(await live(() => {}, { id: 'gone' }))
+    const [one, two] = await Promise.all([live(() => {}, { id: 'one' }), live(() => {}, { id: 'two' })])
+    expect([one.ctx.id, two.ctx.id]).toEqual(['one', 'two'])
+    await kernel.dispose(one)
+    expect(two.ctx.signal.aborted).toBe(false)
   })
 })
 
