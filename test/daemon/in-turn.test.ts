@@ -13,4 +13,11 @@ describe('requests that come in the same instant', () => {
     expect(loops).toBeGreaterThanOrEqual(49)
     await turn()                                             // and it goes on after a rest
   })
+  it('hold up none that comes alone: it begins at once, and so does the next after a rest', async () => {
+    const turn = inTurn()
+    expect(turn()).toBeUndefined()
+    expect(turn(), 'in the same instant').toBeInstanceOf(Promise)
+    for (let loops = 0; loops < 3; loops++) await new Promise(setImmediate)
+    expect(turn()).toBeUndefined()
+  })
 })
