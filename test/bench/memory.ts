@@ -3,7 +3,8 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,7 +23,7 @@ export async function benchMemory(): Promise<Row[]> {
     bare.push(await resident(['-e', 'console.log(); setInterval(() => {}, 1e9)'], process.env))
     const home = mkdtempSync(join(tmpdir(), 'hx-bench-memory-'))
     daemon.push(await resident(['--max-semi-space-size=8', hx, 'start', '--foreground'], { PATH: process.env['PATH'], HOME: home, HX_HOME: home }, home))
-    rmSync(home, { recursive: true, force: true, maxRetries: 10 })
+    await rm(home, { recursive: true, force: true, maxRetries: 10 })
   }
   const node = row('a bare node', 'MB', bare)
   return [node, row('the daemon, idle', 'MB', daemon, node), ...await sessions()]

@@ -3,7 +3,8 @@
  * `hx agent` is timed to the arrival of its first request at a model server. Where a daemon serves, it is the daemon that asks.
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -59,6 +60,6 @@ export async function benchStart(): Promise<Row[]> {
   } finally {
     await run([hx, 'stop'], beside, served)
     await server.close()
-    for (const each of [folder, served]) rmSync(each, { recursive: true, force: true, maxRetries: 10 })
+    for (const each of [folder, served]) await rm(each, { recursive: true, force: true, maxRetries: 10 })         // what was just stopped still keeps its code
   }
 }
