@@ -15,9 +15,9 @@ const DOORS = ['api', 'testing']
 /** Few files: what every command needs, and what every host does, each in one. What a start may do without is imported when it is needed, and stays apart. */
 const LATER = 'module-graph|module-record|module-cycles|compile|evaluation|resolve|stack-traces|on-disk|watcher'
 const GROUPS = [
-  { name: 'base', priority: 2, test: /core\/cli\/(main|connect)\.ts$|core\/agent\/vocabulary\.ts$|node_modules\/commander\// },
+  { name: 'base', priority: 2, test: /core\/cli\/(main|connect|troubles|held|question)\.ts$|core\/agent\/vocabulary\.ts$|node_modules\/commander\// },
   { name: 'openai', priority: 2, test: /node_modules\/openai\/|plugins\/model-openai\/(http|headers)\.ts$/ },
-  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/app/|core/cli/(agent|in-process|admission|own-process|held|question)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
+  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/app/|core/cli/(agent|in-process|admission|own-process)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
 ]
 
 /** zod brings its messages in 50 languages, a third of what a start would read; ours are English. */

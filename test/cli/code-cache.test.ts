@@ -17,6 +17,7 @@ describe('compiled code', () => {
     expect(statSync(join(cache, build!)).mode & 0o777).toBe(0o700)
     const files = readdirSync(join(cache, build!))
     expect(files).toContain('chunks+base.cjs')
+    expect(files).not.toContain('chunks+host.cjs')          // who only asks loads no host
     expect(files.map(file => statSync(join(cache, build!, file)).mode & 0o777)).toEqual(files.map(() => 0o600))
   })
   it('is all that a start with the shipped plugins runs', async () => {
