@@ -88,7 +88,7 @@ export class App {
     this.#kernel.service('keys', () => ({ get: name => edits.config.env[name] }))
     this.#routes = options.serves ? new Routes(this.#kernel) : undefined
     this.#importer = importerFor(places.installation, trust, dirname(options.located.file), log, edits.held)
-    this.#kernel.hooks.locate = raw => this.#importer.original(raw)
+    this.#kernel.locate = raw => this.#importer.original(raw)
     this.#host = new PluginHost({ kernel: this.#kernel, importer: this.#importer, dataDir: id => join(places.data, id), drainMs: () => edits.config.config.reload.drainMs, quarantine: new Quarantine(places.quarantineOf(options.located.file)) })
     edits.connect({ agent: this.#agent, importer: this.#importer, host: this.#host })
   }
@@ -189,7 +189,7 @@ export class App {
   /** What a watchdog has to know: whose code is which file, and where it leaves its word when it ends the process. */
   get watched(): Watched {
     const { places, located: { file } } = this.#options
-    return { installation: places.installation, quarantine: places.quarantineOf(file), logs: places.logs, plugins: this.#host.versions(this.#edits.config.entries), handlers: this.#kernel.hooks.seats() }
+    return { installation: places.installation, quarantine: places.quarantineOf(file), logs: places.logs, plugins: this.#host.versions(this.#edits.config.entries), labels: this.#kernel.labels() }
   }
   /** The text without the secrets that this host knows. */
   hide(text: string): string { return this.#options.log.secrets.hide(text) }

@@ -4,6 +4,7 @@
  * What stands before every route is the daemon's: the token, and who may come to it at all.
  */
 import { HarnessError, show } from './errors.js'
+import { heard } from './kernel/heard-signal.js'
 import type { Disposer } from './kernel/hooks.js'
 import type { Kernel } from './kernel/kernel.js'
 import type { Registry, Scope } from './kernel/registry.js'
@@ -30,7 +31,10 @@ export class Routes {
     this.#registry = kernel.registry<Route>('route', (entry, present) => {
       throw new HarnessError('already_registered', `route "${entry.slot}" of plugin "${entry.owner.id}" already belongs to plugin "${present.owner.id}"; disable one of them`)
     })
-    kernel.service('routes', scope => ({ register: route => this.#register(scope, route) }))
+    kernel.service('routes', scope => {
+      const register = (route: Route): Disposer => this.#register(scope, route, register)
+      return { register }
+    })
   }
 
   /** Undefined when no plugin has a route for it. Rejects with what the plugin threw. */
@@ -39,6 +43,7 @@ export class Routes {
     if (slot === undefined) return undefined
     return new Promise((resolve, reject) => {
       const running = this.#registry.use(slot, async route => {
+        heard(request.signal)
         const answer = await route.handle(request)
         if (!(answer instanceof Response)) throw new TypeError(`route "${slot}" gave no Response, but ${show(answer)}`)
         const { response, sent } = followed(answer)
@@ -55,13 +60,13 @@ export class Routes {
     const fits = (slot: string) => slot === `${method} ${path}` || (slot.endsWith('/*') && `${method} ${path}`.startsWith(slot.slice(0, -1)))
     return this.#registry.slots().filter(fits).sort((a, b) => b.length - a.length)[0]
   }
-  #register(scope: Scope, route: Route): Disposer {
+  #register(scope: Scope, route: Route, below: (route: Route) => Disposer): Disposer {
     const wrong = (what: string) => new HarnessError('plugin_invalid', `plugin "${scope.owner.id}": ${what}`)
     if (typeof route !== 'object' || route === null) throw wrong(`a route is an object with method, path and handle, received ${show(route)}`)
     if (route.method !== 'GET' && route.method !== 'POST') throw wrong(`a route's method is GET or POST, received ${show(route.method)}`)
     if (typeof route.path !== 'string' || !/^(\/[\w.~-]+)+(\/\*)?$/.test(route.path)) throw wrong(`a route's path looks like "/v1/models" or "/v1/models/*", received ${show(route.path)}`)
     if (typeof route.handle !== 'function') throw wrong(`route "${route.path}": handle must be a function, received ${show(route.handle)}`)
-    return this.#registry.add(scope, `${route.method} ${route.path}`, route)
+    return this.#registry.add(scope, `${route.method} ${route.path}`, route, { origin: this.#registry.origin(scope, below) })
   }
 }
 

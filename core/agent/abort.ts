@@ -3,6 +3,8 @@
  * Pure waiting; knows no turn. What let-go work does later is dropped, its late failures too.
  */
 import { setMaxListeners } from 'node:events'
+import { bound } from '../kernel/async-context.js'
+import { heardController } from '../kernel/heard-signal.js'
 import type { Owner } from '../kernel/registry.js'
 
 /** Settles as `work` does, or rejects with the signal's reason as soon as it aborts. */
@@ -31,16 +33,17 @@ export function waitsUntilAborted(signal: AbortSignal): { readonly wait: <T>(wor
 
 /** One signal that aborts with the first of several. `unlink` takes it off them: some live as long as the host (AbortSignal.any would stay on their lists, and lets a timeout that nobody else holds be collected before its time). */
 export function link(...signals: readonly (AbortSignal | undefined)[]): { readonly signal: AbortSignal; readonly unlink: () => void } {
-  const controller = new AbortController()
+  const controller = heardController()
   const offs = signals.map(signal => signal && onAbort(signal, () => { controller.abort(signal.reason) }))
   return { signal: controller.signal, unlink: () => { for (const off of offs) off?.() } }
 }
 
-/** Calls `run` when the signal aborts, at once if it has. Returns what takes it back. */
+/** Calls `run` when the signal aborts, at once if it has, on the account of who asks now. Returns what takes it back. */
 export function onAbort(signal: AbortSignal, run: () => void): () => void {
   if (signal.aborted) { run(); return () => {} }
-  signal.addEventListener('abort', run, { once: true })
-  return () => { signal.removeEventListener('abort', run) }
+  const heard = bound(run)
+  signal.addEventListener('abort', heard, { once: true })
+  return () => { signal.removeEventListener('abort', heard) }
 }
 
 /** A plugin that has to let go says so by its own signal; core has none. Any number of its calls may follow it. */

@@ -18,7 +18,8 @@ export class Commands {
 
   /** `ctx.commands` of one plugin. */
   view(scope: Scope): CommandsService {
-    return { register: command => this.#register(scope, command), list: () => this.list() }
+    const register = (command: Command): Disposer => this.#register(scope, command, register)
+    return { register, list: () => this.list() }
   }
   list(): ReturnType<CommandsService['list']> {
     return this.#registry.entries().map(({ slot, owner, value }) => ({ name: slot, plugin: owner.id, description: value.description }))
@@ -35,12 +36,12 @@ export class Commands {
     return typeof prompt === 'string' && prompt.trim() !== '' ? { prompt } : undefined
   }
 
-  #register(scope: Scope, command: Command): Disposer {
+  #register(scope: Scope, command: Command, below: (command: Command) => Disposer): Disposer {
     const wrong = (what: string) => new HarnessError('plugin_invalid', `plugin "${scope.owner.id}": ${what}`)
     if (typeof command !== 'object' || command === null) throw wrong(`a command is an object with name, description and run, received ${show(command)}`)
     if (typeof command.name !== 'string' || !NAME.test(command.name)) throw wrong(`a command's name has 1 to 32 of a-z, 0-9 and "-" and begins with a letter, received ${show(command.name)}`)
     if (typeof command.description !== 'string') throw wrong(`command "/${command.name}": description must be a text, received ${show(command.description)}`)
     if (typeof command.run !== 'function') throw wrong(`command "/${command.name}": run must be a function, received ${show(command.run)}`)
-    return this.#registry.add(scope, command.name, command)
+    return this.#registry.add(scope, command.name, command, { origin: this.#registry.origin(scope, below) })
   }
 }

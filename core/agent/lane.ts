@@ -7,6 +7,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { enter, leave, current, type Activity } from '../kernel/async-context.js'
+import { heardController } from '../kernel/heard-signal.js'
 import type { Payload } from '../kernel/hooks.js'
 import { messageOf } from '../errors.js'
 import { onAbort } from './abort.js'
@@ -44,7 +45,7 @@ export class Lane {
   readonly #opened: Opened
   readonly #tell: (event: RunEvent) => void
   /** Its payloads outside of turns carry this signal. */
-  readonly #controller = new AbortController()
+  readonly #controller = heardController()
   /** The turn that runs, and those that wait. */
   readonly #jobs: Job[] = []
   /** Prompts for the turn that runs, until it takes them. */
@@ -74,7 +75,7 @@ export class Lane {
   /** Puts a turn behind those there are. */
   run(order: Order): OwnRun {
     const { session } = this
-    const job: Job = { order, stream: new RunStream(), controller: new AbortController(), activity: new TurnActivity(session.id) }
+    const job: Job = { order, stream: new RunStream(), controller: heardController(), activity: new TurnActivity(session.id) }
     if (this.#opened === 'new' && !this.#begun && !this.busy) for (const event of session.events) job.stream.push(event)      // the first lines of a new session belong to its first run
     setMaxListeners(0, job.controller.signal)                          // each dispatch and call of the turn listens
     this.#jobs.push(job)

@@ -25,7 +25,8 @@ export class Models {
 
   /** `ctx.models` of one plugin, but for `ask`. */
   view(scope: Scope): Omit<ModelsService, 'ask'> {
-    return { register: model => this.#register(scope, model), list: () => this.list() }
+    const register = (model: Model): Disposer => this.#register(scope, model, register)
+    return { register, list: () => this.list() }
   }
   list(): ModelInfo[] {
     return this.#registry.entries().map(({ slot, owner, value }) => {
@@ -74,12 +75,12 @@ export class Models {
     const known = entries.length ? `known: ${entries.map(({ slot }) => `"${slot}"`).join(', ')}` : 'no plugin offers any'
     return new HarnessError('unknown_id', `model "${name}" does not exist (${known})${hint}`)
   }
-  #register(scope: Scope, model: Model): Disposer {
+  #register(scope: Scope, model: Model, below: (model: Model) => Disposer): Disposer {
     const wrong = (what: string) => new HarnessError('plugin_invalid', `plugin "${scope.owner.id}": ${what}`)
     if (typeof model !== 'object' || model === null) throw wrong(`a model is an object with id, ready and stream, received ${show(model)}`)
     if (typeof model.id !== 'string' || !ID.test(model.id)) throw wrong(`a model's id has 1 to 64 of A-Z, a-z, 0-9, "_", "." and "-" and no slash, received ${show(model.id)}`)
     for (const key of ['ready', 'stream'] as const) if (typeof model[key] !== 'function') throw wrong(`model "${model.id}": ${key} must be a function, received ${show(model[key])}`)
-    return this.#registry.add(scope, model.id, model)
+    return this.#registry.add(scope, model.id, model, { origin: this.#registry.origin(scope, below) })
   }
 }
 

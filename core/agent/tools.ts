@@ -39,7 +39,8 @@ export class Tools {
 
   /** `ctx.tools` of one plugin. */
   view(scope: Scope): ToolsService {
-    return { register: tool => this.#register(scope, tool), list: () => this.list() }
+    const register = (tool: Tool): Disposer => this.#register(scope, tool, register)
+    return { register, list: () => this.list() }
   }
   list(): ToolInfo[] {
     return this.#visible().map(({ owner, value: { spec, readOnly, unconfined } }) => ({ name: spec.name, plugin: owner.id, description: spec.description, parameters: spec.parameters, readOnly, unconfined }))
@@ -71,9 +72,9 @@ export class Tools {
 
   #visible() { return this.#registry.entries().filter(entry => this.#registry.get(entry.slot) === entry) }
 
-  #register(scope: Scope, tool: Tool): Disposer {
+  #register(scope: Scope, tool: Tool, below: (tool: Tool) => Disposer): Disposer {
     const offered = read(tool, `plugin "${scope.owner.id}"`)
-    return this.#registry.add(scope, offered.spec.name, offered, { prepend: offered.override })
+    return this.#registry.add(scope, offered.spec.name, offered, { prepend: offered.override, origin: this.#registry.origin(scope, below) })
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { HarnessError, messageOf } from '../errors.js'
 import type { Dispatcher, Trace, Verdict } from '../kernel/dispatch.js'
+import { heardController } from '../kernel/heard-signal.js'
 import type { HookName, HookOf, Payload } from '../kernel/hooks.js'
 import type { Log } from '../kernel/log.js'
 import { onAbort } from './abort.js'
@@ -105,7 +106,7 @@ export class Turn {
   #stepUsage: Usage = NO_USAGE
   /** Models that were used and have no price. */
   readonly #unpriced = new Set<string>()
-  readonly #closing = new AbortController()
+  readonly #closing = heardController()
   readonly #dispose: () => void
 
   constructor(ports: Ports, session: Session, input: TurnInput) {

@@ -68,8 +68,8 @@ export interface Watched {
   readonly quarantine: string
   readonly logs: string
   readonly plugins: readonly Version[]
-  /** What to call each handler, by its number in the async context. */
-  readonly handlers: ReadonlyMap<number, string>
+  /** What to call each thing that plugins registered, by its number in the async context. */
+  readonly labels: ReadonlyMap<number, string>
 }
 /** What happens to the host, beside the log: for a demo, a status line, a test. */
 export type AppEvent = { [K in keyof HostEvents]: { readonly type: K } & HostEvents[K] }[keyof HostEvents]

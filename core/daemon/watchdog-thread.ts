@@ -31,7 +31,7 @@ const MUTE_MS = 2_250, MUTE_STARVED_MS = 10_000
 const FREED_MS = 250
 
 const { beat, debugged, seat, beatMs, nobodyMs, who, quarantine, logs, daemon } = workerData as Start
-let told: Told = { plugins: [], handlers: new Map() }
+let told: Told = { plugins: [], labels: new Map() }
 parentPort!.on('message', (news: Told) => { told = news })
 
 let session: inspector.Session | undefined
@@ -86,7 +86,7 @@ function judge(at: number, silent: number): void {
   if (waitsFor.length > 0) {
     freed = { at, plugin, silent }
     for (const pid of waitsFor) attempt(() => { process.kill(pid, 'SIGKILL') })
-  } else if (plugin) end(plugin, { label: told.handlers.get(number) }, silent)
+  } else if (plugin) end(plugin, { label: told.labels.get(number) ?? plugin.files[0] }, silent)
   else if (silent > nobodyMs) end(undefined, {}, silent)
 }
 /** The thread is back, or not: it was held up all the same. With nobody to blame it may go on. */

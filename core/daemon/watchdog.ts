@@ -6,7 +6,7 @@ import inspector from 'node:inspector'
 import { basename, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { App } from '../app.js'
-import { currentOwner, seatFor, seats } from '../kernel/async-context.js'
+import { currentOwner, seatFor, seats, seatsGiven } from '../kernel/async-context.js'
 import { configDigest } from '../kernel/quarantine.js'
 import type { Endpoint } from './endpoint.js'
 
@@ -20,8 +20,8 @@ export const WHO = 'harnessx.who'
 /** What both threads see: when the last beat was, on the clock that all threads share; whether somebody debugs. Who runs stands in `seat`. */
 export interface Shared { readonly beat: BigInt64Array; readonly debugged: Int32Array; readonly seat: Int32Array }
 export interface Watched { readonly id: string; readonly seat: number; readonly files: readonly string[]; readonly digest: string }
-/** What the thread is told of whom it may name; handlers by their number in the async context. */
-export interface Told { readonly plugins: readonly Watched[]; readonly handlers: ReadonlyMap<number, string> }
+/** What the thread is told of whom it may name; what they registered by its number in the async context. */
+export interface Told { readonly plugins: readonly Watched[]; readonly labels: ReadonlyMap<number, string> }
 export interface Start extends Shared {
   readonly beatMs: number
   readonly nobodyMs: number
@@ -49,17 +49,21 @@ export function startWatchdog(app: App, { socket }: Endpoint): () => Promise<voi
   worker.unref()
   worker.on('error', error => { app.warn(`the watchdog ended (${error.message}); a plugin that never gives the process back is not found any more`) })
   Object.defineProperty(globalThis, Symbol.for(WHO), { value: who, configurable: true })
-  const timer = setInterval(beat, BEAT_MS).unref()
   seats(shared.seat)
-  let last = ''
+  let last = '', given = 0
   const tell = () => {
-    const { plugins, handlers } = app.watched
-    const told: Told = { plugins: plugins.map(({ id, files, config }) => ({ id, files, seat: seatFor(id), digest: configDigest(config) })), handlers }
-    const text = JSON.stringify([told.plugins, [...handlers]])
+    given = seatsGiven()
+    const { plugins, labels } = app.watched
+    const told: Told = { plugins: plugins.map(({ id, files, config }) => ({ id, files, seat: seatFor(id), digest: configDigest(config) })), labels }
+    const text = JSON.stringify([told.plugins, [...labels]])
     if (text !== last) worker.postMessage(told)
     last = text
   }
   tell()
+  const timer = setInterval(() => {
+    beat()
+    if (seatsGiven() !== given) tell()                         // a timer, or what else was registered while it ran
+  }, BEAT_MS).unref()
   const off = app.on(event => { if (event.type === 'settled' || event.type === 'config-read') tell() })
   return async () => {
     off()

@@ -40,20 +40,22 @@ export function seats(shared: Int32Array | undefined): void {
   if (shared) resumed.enable()
   else resumed.disable()
 }
-/** A number holds the plugin's in its upper bits and the handler's in its lower ones. */
-const HANDLER_BITS = 18, MOST_PLUGINS = 2 ** (31 - HANDLER_BITS) - 1
-export const pluginSeat = (number: number): number => number >> HANDLER_BITS << HANDLER_BITS
+/** A number holds the plugin's in its upper bits; in its lower ones that of what the plugin registered: a handler, a tool, a timer. */
+const OWN_BITS = 18, MOST_PLUGINS = 2 ** (31 - OWN_BITS) - 1
+export const pluginSeat = (number: number): number => number >> OWN_BITS << OWN_BITS
 const numbers = new Map<string, number>()
-let handlers = 0
+let given = 0
 /** The number of a plugin; beyond thousands of them nobody's. */
 export function seatFor(id: string): number {
   const number = numbers.get(id) ?? numbers.size + 1
   if (number > MOST_PLUGINS) return 0
   numbers.set(id, number)
-  return number << HANDLER_BITS
+  return number << OWN_BITS
 }
-/** The number of one handler of a plugin. */
-export const handlerSeat = (plugin: number): number => plugin === 0 ? 0 : plugin | ++handlers & 2 ** HANDLER_BITS - 1
+/** The next number within a plugin's. */
+export const seatWithin = (plugin: number): number => plugin === 0 ? 0 : plugin | ++given & 2 ** OWN_BITS - 1
+/** How many of them were given: whether there is something new to tell of. */
+export const seatsGiven = (): number => given
 
 /** Runs `fn` inside an activity whose end the caller declares by `leave`. */
 export function enter<A extends unknown[], R>(activity: Activity | undefined, fn: (...args: A) => R, ...args: A): R {
@@ -61,6 +63,11 @@ export function enter<A extends unknown[], R>(activity: Activity | undefined, fn
   const shared = seat, before = shared[0]!
   shared[0] = seatOf(activity)
   try { return storage.run(activity, fn, ...args) } finally { shared[0] = before }
+}
+/** `fn`, on the account of the plugin that runs now, whoever calls it later. */
+export function bound<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R {
+  const activity = current()
+  return activity?.owner === undefined ? fn : (...args) => enter(activity, fn, ...args)
 }
 export const leave = (activity: Activity): void => {
   activity.over = true

@@ -10,10 +10,12 @@ export type Locate = (raw: Place) => Place
 
 /** The line that called `below`, a function on the stack. */
 export function callSite(below: (...args: never[]) => unknown, locate: Locate): () => Place | undefined {
-  const site = frameBelow(below)
+  let site = frameBelow(below), place: Place | undefined
   return () => {
     const file = site?.getFileName()
-    return site && file ? asPath(locate({ file, line: site.getLineNumber() ?? undefined, column: site.getColumnNumber() ?? undefined })) : undefined
+    if (site && file) place = asPath(locate({ file, line: site.getLineNumber() ?? undefined, column: site.getColumnNumber() ?? undefined }))
+    site = undefined
+    return place
   }
 }
 

@@ -3,9 +3,8 @@
  * Knows no agent: core declares its hooks with their rules, plugins define theirs. Invariants: decide and amend never reject because of a handler;
  * a dispatch works on the list as it was when it began; payloads are frozen before a handler sees them.
  */
-import { HarnessError, nearest, type Place, show } from '../errors.js'
+import { HarnessError, nearest, show } from '../errors.js'
 import { current, enclosing, enter } from './async-context.js'
-import { callSite, type Locate } from './call-site.js'
 import { around, decide, tell } from './chain.js'
 import { type Act, Run } from './frame.js'
 import { adopt, freeze } from './frozen.js'
@@ -51,8 +50,6 @@ export class Dispatcher {
   readonly #absent = new Map<string, string>()
   readonly #pending = new Pending()
   readonly #told = new WeakSet<Handler>()
-  /** From the script position of a registration to the place in its source. */
-  locate: Locate = raw => raw
 
   constructor(owners: Owners, report: (report: Report) => void) {
     this.#report = report
@@ -61,7 +58,7 @@ export class Dispatcher {
     } })
     this.#handlers = new Registry('handler of', owners, { gated: hook => this.#rule(hook)?.kind !== 'watch' })
     owners.attach({
-      check: () => {}, holds: () => 0, close: () => () => {},
+      check: () => {}, holds: () => 0, close: () => () => {}, labels: () => [],
       publish: changed => {
         for (const owner of changed) if (owner.stage === 'disposed') this.#pending.unload(owner)
         for (const hook of this.#own.slots()) this.#tellMisfits(hook)
@@ -101,8 +98,8 @@ export class Dispatcher {
     if (rule === undefined && this.#isCore(hook)) throw new HarnessError('hook_unknown', `plugin "${owner.id}": ${this.#insteadOf(hook)}`)
     checkRegistration(owner.id, hook, run, options, rule)
     const given = options as Options, kept: Options = { ...given, tools: given.tools && [...given.tools] }
-    const site = callSite(below, raw => this.locate(raw))
-    return this.#handlers.add(scope, hook, new Handler(hook, owner, run, kept, site), { prepend: kept.prepend ?? false })
+    const origin = this.#handlers.origin(scope, below)
+    return this.#handlers.add(scope, hook, new Handler(hook, owner, run, kept, origin), { prepend: kept.prepend ?? false, origin })
   }
   /** Warns, once per handler, of entries of `tools` that match none of the tools there are. To be called when plugins have been loaded. */
   unmatchedTools(tools: readonly string[]): void {
@@ -122,8 +119,6 @@ export class Dispatcher {
     const nth = this.#handlers.numbers()
     return [...core, ...own].map(hook => ({ hook, kind: this.#rule(hook)?.kind ?? 'undefined', handlers: this.#handlers.look(hook).entries.map(entry => entry.value.info(nth.get(entry)!)) }))
   }
-  /** What to call each handler, by its number in the async context; of all plugins, staged ones too. */
-  seats(): ReadonlyMap<number, string> { return new Map([...this.#handlers.entries()].map(({ value }) => [value.seat, value.label])) }
   /** Handlers of all plugins, staged ones too. */
   get size(): number { return this.#handlers.size }
 

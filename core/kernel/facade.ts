@@ -54,6 +54,15 @@ function base(generation: Generation, { services, hooks, logger, changed, drop }
     return hooks.registerHandler(generation.scope, hook, handler, options, on)         // the line shown is that of whoever called `on`
   }
 
+  const setTimeout: BaseContext['setTimeout'] = (run, ms) => {
+    generation.assertStage('staged', 'live', 'retired')            // a call that ends on the old version may have to wait
+    return generation.timers.once(timed(run, ms, 'setTimeout', invalid), ms, setTimeout)
+  }
+  const setInterval: BaseContext['setInterval'] = (run, ms) => {
+    registering()
+    return generation.timers.every(timed(run, ms, 'setInterval', invalid), ms, setInterval)
+  }
+
   return {
     id,
     get signal() { return generation.signal },
@@ -101,14 +110,8 @@ function base(generation: Generation, { services, hooks, logger, changed, drop }
       }, `ctx.inject(${names.join(', ')})`)
     },
 
-    setTimeout: (run, ms) => {
-      generation.assertStage('staged', 'live', 'retired')            // a call that ends on the old version may have to wait
-      return generation.timers.once(timed(run, ms, 'setTimeout', invalid), ms)
-    },
-    setInterval: (run, ms) => {
-      registering()
-      return generation.timers.every(timed(run, ms, 'setInterval', invalid), ms)
-    },
+    setTimeout,
+    setInterval,
     effect: (start, label) => {
       generation.assertStage('staged', 'live', 'retired')
       if (typeof start !== 'function') throw invalid(`ctx.effect takes a function that starts something and returns its undo, received ${show(start)}`)

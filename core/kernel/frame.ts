@@ -10,6 +10,7 @@ import { type Activity, enter, leave } from './async-context.js'
 import { Wrong } from './frozen.js'
 import { changedGlobals, whatChanged } from './globals.js'
 import type { Handler } from './handler.js'
+import { heardController } from './heard-signal.js'
 import type { Owner } from './owners.js'
 import type { Pending } from './pending.js'
 import type { Report } from './report.js'
@@ -47,7 +48,7 @@ export class Act {
   /** Aborted with the signal of the dispatch, and when the handlers around the act end without waiting for it (a timeout). Made when first read. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
-      this.#controller = new AbortController()
+      this.#controller = heardController()
       this.run.pending.begun(this)
     }
     return this.#controller.signal

@@ -95,7 +95,7 @@ export class Generation implements Owner {
     this.#owners = owners
     this.#log = log
     this.effects = new Effects(message => { this.warn(message) })
-    this.timers = new Timers({ run: work => { this.#fire(work) }, effect: (undo, label) => this.effect(undo, label) })
+    this.timers = new Timers({ run: (work, seat) => { this.#fire(work, seat) }, effect: (undo, label) => this.effect(undo, label), origin: below => owners.origin(this, below) })
     this.scope = { owner: this, path: () => this.place(), effect: (undo, label) => this.effect(undo, label) }
   }
 
@@ -143,7 +143,7 @@ export class Generation implements Owner {
   }
   warn(message: string): void { this.#log.write('warn', `plugin "${this.id}": ${message}`, undefined, this.id) }
 
-  #fire(work: () => unknown): void {
-    this.#owners.call(this, work).catch(error => { this.#log.write('error', `plugin "${this.id}": a timer failed: ${messageOf(error)}`, undefined, this.id) })
+  #fire(work: () => unknown, seat: number): void {
+    this.#owners.call(this, work, seat).catch(error => { this.#log.write('error', `plugin "${this.id}": a timer failed: ${messageOf(error)}`, undefined, this.id) })
   }
 }

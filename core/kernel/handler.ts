@@ -4,9 +4,9 @@
  */
 import { types } from 'node:util'
 import { at, HarnessError, type Place, show } from '../errors.js'
-import { type Activity, handlerSeat } from './async-context.js'
+import type { Activity } from './async-context.js'
 import type { HookKind } from './hooks.js'
-import type { Owner } from './owners.js'
+import type { Origin, Owner } from './owners.js'
 import { placeIn, type FlatError } from './report.js'
 import type { Rule } from './rules.js'
 
@@ -59,10 +59,10 @@ export class Handler implements Activity {
   #timed = 0
   #max = 0
 
-  constructor(hook: string, owner: Owner, run: HandlerFunction, options: Options, site: () => Place | undefined) {
+  constructor(hook: string, owner: Owner, run: HandlerFunction, options: Options, { seat, site }: Origin) {
     this.hook = hook
     this.owner = owner
-    this.seat = handlerSeat(owner.seat ?? 0)
+    this.seat = seat
     this.run = run
     this.options = options
     this.#site = site
@@ -71,11 +71,6 @@ export class Handler implements Activity {
   where({ stack }: FlatError): string {
     const found = placeIn(stack, this.owner.file) ?? this.#site()
     return found === undefined ? '' : ` (${at(found)})`
-  }
-  /** What the watchdog says of it when nothing can say where it is: which handler, and where it was registered. */
-  get label(): string {
-    const site = this.#site()
-    return `its handler of "${this.hook}"${site === undefined ? '' : ` (${at(site)})`}`
   }
   /** Milliseconds of its own time that a call may take. */
   limit(kind: HookKind): number { return this.options.timeout ?? (kind === 'around' ? Infinity : OWN_MS) }

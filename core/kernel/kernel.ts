@@ -5,6 +5,7 @@
  */
 import { HarnessError, messageOf } from '../errors.js'
 import { runAs } from './async-context.js'
+import type { Locate } from './call-site.js'
 import { Contexts } from './context.js'
 import { dependents } from './dependents.js'
 import { Dispatcher } from './dispatch.js'
@@ -76,6 +77,10 @@ export class Kernel {
   registry<T>(kind: string, unique?: Unique<T>): Registry<T> { return new Registry<T>(kind, this.#owners, { unique }) }
   /** A service of core: `view` makes what the plugin of that scope sees as `ctx.<name>`. */
   service<K extends keyof ServiceMap & string>(name: K, view: (scope: Scope) => ServiceMap[K]): void { this.#services.addCore(name, view) }
+  /** From the script position of a registration to the place in its source. */
+  set locate(locate: Locate) { this.#owners.locate = locate }
+  /** What to call each thing that plugins have registered, by its number in the async context. */
+  labels(): ReadonlyMap<number, string> { return new Map([...this.#owners.labels(), ...[...this.#mounted].flatMap(({ timers }) => [...timers.labels()])]) }
   /** Is this service there now, and whose is it? Core's owner is "core". */
   serviceOwner(name: string): string | undefined { return this.#services.owner(name) }
 

@@ -3,8 +3,9 @@
  * Knows registries only as members. Invariants: whatever can refuse a switch does so before anything has changed; a switch is synchronous;
  * an owner is idle when no call of it runs and no dispatch in flight holds a list that contains it.
  */
-import { HarnessError } from '../errors.js'
-import { type Activity, current, enter, leave } from './async-context.js'
+import { at, HarnessError, type Place } from '../errors.js'
+import { type Activity, current, enter, leave, seatWithin } from './async-context.js'
+import { callSite, type Locate } from './call-site.js'
 import { Gate } from './gate.js'
 import type { Disposer } from './hooks.js'
 
@@ -12,6 +13,13 @@ import type { Disposer } from './hooks.js'
 export type Stage = 'staged' | 'live' | 'retired' | 'disposed'
 /** What owns registrations: one mounted version of one entry, one of its optional scopes, or core itself. */
 export interface Owner { readonly id: string; readonly generation: number; row: number; stage: Stage; /** Where its code stands. */ readonly file?: string | undefined; /** Its number in the async context. */ readonly seat?: number }
+/** Of one registration: its number in the async context, and the line of the plugin that made it. */
+export interface Origin { readonly seat: number; readonly site: () => Place | undefined }
+/** What the watchdog says when nothing can say where the code is: `what` of a plugin it is in, and where that was registered. */
+export function labelOf(what: string, { site }: Origin): string {
+  const place = site()
+  return `its ${what}${place === undefined ? '' : ` (${at(place)})`}`
+}
 /** Where a registration is made: its owner, its place inside the plugin, and the effect list that takes it back. */
 export interface Scope {
   readonly owner: Owner
@@ -30,14 +38,22 @@ export interface Member {
   holds(owner: Owner): number
   /** Closes the gate before what the gate's owners offer here; returns the opener. */
   close(gate: Gate): () => void
+  /** What to call each registration, by its number. */
+  labels(): Iterable<readonly [seat: number, label: string]>
 }
 
 export class Owners {
   readonly #members: Member[] = []
   readonly #calls = new WeakMap<Owner, number>()
+  /** From the script position of a registration to the place in its source. */
+  locate: Locate = raw => raw
   #drains: { readonly owner: Owner; readonly done: () => void }[] = []
 
   attach(member: Member): void { this.#members.push(member) }
+  /** Of what the plugin registers by calling `below`, a function on the stack. */
+  origin(owner: Owner, below: (...args: never[]) => unknown): Origin { return { seat: seatWithin(owner.seat ?? 0), site: callSite(below, raw => this.locate(raw)) } }
+  /** What to call each registration of all plugins, staged ones too. */
+  labels(): (readonly [seat: number, label: string])[] { return this.#members.flatMap(member => [...member.labels()]) }
 
   /** `ins` become live and `outs` retired, in all registries, for every call that begins afterwards. Throws, with nothing changed, when a name would clash. */
   switch(ins: readonly Owner[], outs: readonly Owner[] = []): void {
@@ -66,9 +82,9 @@ export class Owners {
     this.#publish([...rows.keys()])
   }
 
-  /** Runs `work` as a call of `owner`: on its account and counted as in flight until it ends. */
-  async call<R>(owner: Owner, work: () => R | PromiseLike<R>): Promise<R> {
-    const activity: Activity = { owner, parent: current(), over: false }
+  /** Runs `work` as a call of `owner`: on its account and counted as in flight until it ends. `seat`: the number of what is called. */
+  async call<R>(owner: Owner, work: () => R | PromiseLike<R>, seat = owner.seat ?? 0): Promise<R> {
+    const activity: Activity = { owner, seat, parent: current(), over: false }
     this.#calls.set(owner, this.#running(owner) + 1)
     try { return await enter(activity, work) } finally {
       leave(activity)

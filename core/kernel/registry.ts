@@ -6,11 +6,11 @@
 import { HarnessError } from '../errors.js'
 import type { Gate } from './gate.js'
 import type { Disposer } from './hooks.js'
-import type { Member, Owner, Owners, Scope } from './owners.js'
+import { labelOf, type Member, type Origin, type Owner, type Owners, type Scope } from './owners.js'
 
 export type { Owner, Scope, Stage } from './owners.js'
 
-export interface Entry<T> { readonly owner: Owner; readonly slot: string; readonly prepend: boolean; readonly path: readonly number[]; readonly value: T }
+export interface Entry<T> { readonly owner: Owner; readonly slot: string; readonly prepend: boolean; readonly path: readonly number[]; readonly origin: Origin | undefined; readonly value: T }
 /** What is seen of one slot. Immutable but for `holds`, the number of dispatches that walk it. */
 export interface Listing<T> { readonly slot: string; readonly entries: readonly Entry<T>[]; readonly values: readonly T[]; readonly owners: ReadonlySet<Owner>; holds: number }
 /** Throws to refuse `entry` beside `present`. */
@@ -43,11 +43,13 @@ export class Registry<T> implements Member {
     owners.attach(this)
   }
 
+  /** Of what a plugin registers here by calling `below`. */
+  origin(scope: Scope, below: (...args: never[]) => unknown): Origin { return this.#owners.origin(scope.owner, below) }
   /** Registers through a scope: seen while the owner is live, gone with it. Throws `already_registered` when `unique` refuses it. */
-  add(scope: Scope, slot: string, value: T, { prepend = false }: { prepend?: boolean } = {}): Disposer {
+  add(scope: Scope, slot: string, value: T, { prepend = false, origin }: { prepend?: boolean; origin?: Origin } = {}): Disposer {
     const { owner } = scope
     if (owner.stage === 'retired' || owner.stage === 'disposed') throw new HarnessError('stale_context', `plugin "${owner.id}" is being unloaded and can not register ${this.kind} "${slot}"`)
-    const entry: Entry<T> = { owner, slot, prepend, path: scope.path(), value }
+    const entry: Entry<T> = { owner, slot, prepend, path: scope.path(), origin, value }
     for (const present of this.#all.get(slot) ?? []) if (present.owner === owner || owner.stage === 'live' && present.owner.stage === 'live') this.#unique?.(entry, present)
     const disposer = scope.effect(() => this.#remove(entry), `${this.kind} "${slot}"`)
     this.#all.set(slot, (this.#all.get(slot) ?? new Set()).add(entry))
@@ -111,6 +113,9 @@ export class Registry<T> implements Member {
   publish(owners: ReadonlySet<Owner>): void {
     for (const [name, slot] of this.#all) for (const { owner } of slot) if (owners.has(owner)) { this.#compile(name); break }
   }
+  *labels(): Generator<[seat: number, label: string]> {
+    for (const slot of this.#all.values()) for (const { origin, slot: name } of slot) if (origin) yield [origin.seat, labelOf(`${this.kind} "${name}"`, origin)]
+  }
   holds(owner: Owner): number {
     let count = 0
     for (const listing of [...this.#seen.values(), ...this.#past]) if (listing.owners.has(owner)) count += listing.holds
@@ -149,7 +154,7 @@ export class Registry<T> implements Member {
     try {
       if (entry === undefined) throw new HarnessError('unknown_id', `${this.kind} "${slot}" is gone: its plugin did not come back from a reload`)
       if (entry.owner.stage === 'disposed') throw new HarnessError('stale_context', `${this.kind} "${slot}": its plugin "${entry.owner.id}" was unloaded while this call ran`)
-      return this.#owners.call(entry.owner, () => work(entry.value, entry))          // counted before the list is let go
+      return this.#owners.call(entry.owner, () => work(entry.value, entry), entry.origin?.seat)          // counted before the list is let go
     } finally { this.release(listing) }
   }
   #hold(listing: Listing<T>): Listing<T> {

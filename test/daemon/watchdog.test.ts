@@ -25,6 +25,8 @@ export function apply(ctx: Context): void {
 `
 const LOOP = 'for (;;) { if (Date.now() < 0) break }'
 const at = (start: string, body: string) => stuck(body).replace('START', start)
+/** Three lines, after which `still()` waits in native code for a writer who never comes: it takes no time from others. */
+const STILL = `import { execFileSync } from 'node:child_process'\nimport { openSync } from 'node:fs'\nconst still = () => { execFileSync('mkfifo', [import.meta.filename + '.fifo']); openSync(import.meta.filename + '.fifo', 'r') }\n`
 const inHandler = `ctx.on('agent/turn-start', () => { spin() })`
 const CONFIG = 'plugins: [{ name: rude, required: true }, tool-fs, model-offline]\n'
 const with_ = (code: string) => ({ 'harness.config.yaml': CONFIG, 'plugins/rude.ts': code, 'README.md': '# Demo\n' })
@@ -87,18 +89,31 @@ describe('a plugin that never gives the process back', () => {
       expect((await daemon.ended).stderr).toMatch(said)
     }))
   })
-  it('is named in native code of its top level, of the check of its config and of its model', { timeout: 60_000 }, async () => {
-    const slow = `pbkdf2Sync('a', 'b', 2e9, 64, 'sha512')`
+  it('is named with its file in native code of its top level and of the check of its config, and of its model with the line that registered it', { timeout: 60_000 }, async () => {
     const kinds = [
-      `await null\n${slow}\nexport function apply() {}`,
-      `export const Config = { '~standard': { version: 1, vendor: 'x', validate: async (value: unknown) => { await null; ${slow}; return { value } } } }\nexport function apply() {}`,
-      `import type { Context } from 'harnessx'\nexport function apply(ctx: Context) {\n  ctx.models.register({ id: 'rude', defaultModel: 'm', ready: () => true, async *stream() { yield { kind: 'text', text: 'a' }; await null; ${slow} } })\n}`,
-    ]
-    await Promise.all(kinds.map(async (code, kind) => {
+      [`await null\nstill()\nexport function apply() {}`, /in native code, in \/.*plugins\/rude\.ts; mend it/],
+      [`export const Config = { '~standard': { version: 1, vendor: 'x', validate: async (value: unknown) => { await null; still(); return { value } } } }\nexport function apply() {}`, /in native code, in \/.*plugins\/rude\.ts; mend it/],
+      [`import type { Context } from 'harnessx'\nexport function apply(ctx: Context) {\n  ctx.models.register({ id: 'rude', defaultModel: 'm', ready: () => true, async *stream() { yield { kind: 'text', text: 'a' }; await null; still() } })\n}`, /in native code, in its model "rude" \(\/.*plugins\/rude\.ts:6:\d+\); mend it/],
+    ] as const
+    await Promise.all(kinds.map(async ([code, said], kind) => {
       const { here, daemon } = await up(at('', LOOP))
-      here.write('plugins/rude.ts', `import { pbkdf2Sync } from 'node:crypto'\n${code}\n`)
+      here.write('plugins/rude.ts', STILL + code)
       if (kind === 2) await until(async () => (await here.hx(['agent', '--detach', '--model', 'rude', 'Hello'])).code === 0)
-      expect([kind, (await daemon.ended).stderr]).toEqual([kind, expect.stringMatching(/plugin "rude" is quarantined: it held the whole process up for \d+\.\d s in native code; mend it/)])
+      expect((await daemon.ended).stderr).toMatch(said)
+    }))
+  })
+  it('is named in native code of a timer, of a tool, and of what it hung on the signal of a turn or of a call, with the line that registered it', { timeout: 60_000 }, async () => {
+    const kinds = [
+      [`  ctx.on('agent/turn-start', () => {\n    ctx.setTimeout(still, 1000)\n  })`, /in native code, in its timer \(\/.*plugins\/rude\.ts:6:\d+\); mend it/],
+      [`  ctx.on('agent/turn-start', ({ signal }) => { signal.addEventListener('abort', still) })\n  ctx.on('agent/pre-step', () => new Promise(() => {}), { timeout: 60_000 })`, /in native code, in its handler of "agent\/turn-start" \(\/.*plugins\/rude\.ts:5:\d+\); mend it/],
+      [`  ctx.tools.register({ name: 'read_file', description: 'x', parameters: { type: 'object', properties: { path: { type: 'string' } } }, override: true, execute: (_, run) => new Promise(() => {\n    AbortSignal.any([run.signal, ctx.signal]).addEventListener('abort', still)\n  }) })`, /in native code, in its tool "read_file" \(\/.*plugins\/rude\.ts:5:\d+\); mend it/],
+    ] as const
+    await Promise.all(kinds.map(async ([code, said], kind) => {
+      const { here, daemon } = await up(`${STILL}export function apply(ctx) {\n${code}\n}\n`)
+      const session = (await here.hx(['agent', '--detach', '--offline', 'Read README.md'])).stdout.trim()
+      if (kind === 2) await until(async () => (await here.hx(['sessions', 'show', session, '--json'])).stdout.includes('tool-intent'))
+      if (kind > 0) await here.hx(['sessions', 'abort', session])
+      expect((await daemon.ended).stderr).toMatch(said)
     }))
   })
   it('is named by the innermost code of a plugin, whoever called that', { timeout: 60_000 }, async () => {

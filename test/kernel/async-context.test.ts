@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Activity, current, currentOwner, enclosing, enter, handlerSeat, leave, pluginSeat, runAs, runFor, seatFor, seats } from '../../core/kernel/async-context.js'
+import { type Activity, current, currentOwner, enclosing, enter, seatWithin, leave, pluginSeat, runAs, runFor, seatFor, seats } from '../../core/kernel/async-context.js'
 import type { Owner } from '../../core/kernel/owners.js'
 import { deferred, sleep } from '../support/hooks.js'
 
@@ -76,9 +76,9 @@ describe('who is at work, for another thread', () => {
     look('after')
     expect(seen).toEqual(['before 0', 'called a', 'after a promise a', 'after a timer a', 'inside, nobody 0', 'back a', 'in a callback a', 'after 0'])
   })
-  it('names the handler and, by it, the plugin; and a plugin that has no version yet', async () => {
-    const handler = handlerSeat(seatFor('a'))
-    expect([pluginSeat(handler), pluginSeat(seatFor('a')), handler === handlerSeat(seatFor('a'))]).toEqual([seatFor('a'), seatFor('a'), false])
+  it('names what was registered and, by it, the plugin; and a plugin that has no version yet', async () => {
+    const handler = seatWithin(seatFor('a'))
+    expect([pluginSeat(handler), pluginSeat(seatFor('a')), handler === seatWithin(seatFor('a'))]).toEqual([seatFor('a'), seatFor('a'), false])
     enter({ owner: busy('a'), seat: handler, parent: undefined, over: false }, () => { expect(shared[0]).toBe(handler) })
     await runFor('fresh', async () => {
       await null

@@ -92,10 +92,10 @@ describe('options', () => {
 
 describe('a registration', () => {
   it('shows plugin, file and line of whoever called on, mapped only when somebody looks', () => {
-    const { hooks, plugin } = testHooks()
+    const { owners, hooks, plugin } = testHooks()
     const p = plugin('p')
     let looked = 0
-    hooks.locate = raw => { looked++; return { file: `source of ${raw.file}`, line: (raw.line ?? 0) + 1000 } }
+    owners.locate = raw => { looked++; return { file: `source of ${raw.file}`, line: (raw.line ?? 0) + 1000 } }
     p.on('agent/stop', () => {})
     expect(looked).toBe(0)
     const [info] = hooks.list()[0]!.handlers
