@@ -79,15 +79,17 @@ class Desk {
 }
 const digest = (code: Buffer): Buffer => createHash('sha256').update(code).digest()
 
-/** Level by level, as kernel/folder.ts says why; that file is part of what is kept here, so it is not loaded for this. */
-function make(folder: string): void {
-  if (existsSync(folder)) return
-  make(dirname(folder))
-  mkdirSync(folder, { mode: 0o700 })
+/** Level by level, as kernel/folder.ts says why; that file is part of what is kept here, so it is not loaded for this. False where it can't be made. */
+export function make(folder: string): boolean {
+  if (existsSync(folder)) return true
+  try {
+    if (make(dirname(folder))) mkdirSync(folder, { mode: 0o700 })
+  } catch { /* no place, no rights, or somebody made it just now: what stands there tells */ }
+  return existsSync(folder)
 }
 function write(folder: string, cache: string, scripts: ReadonlyMap<string, Script>): void {
   try {
-    make(cache)
+    if (!make(cache)) return
     for (const [file, script] of scripts) {
       const temporary = `${file}.${process.pid}`
       const code = script.createCachedData()

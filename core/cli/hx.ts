@@ -6,9 +6,11 @@
 import module from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { keepCompiled } from './code-cache.js'
+import { keepCompiled, make } from './code-cache.js'
 
 const { HX_HOME = '', XDG_CACHE_HOME = '', HOME } = process.env
-const { enableCompileCache = keepCompiled } = module as { enableCompileCache?: (folder: string) => unknown }
-enableCompileCache(isAbsolute(HX_HOME) ? join(HX_HOME, 'cache') : join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || homedir(), '.cache'), 'hx'))
+const { enableCompileCache } = module as { enableCompileCache?: (folder: string) => unknown }
+const folder = isAbsolute(HX_HOME) ? join(HX_HOME, 'cache') : join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME || homedir(), '.cache'), 'hx')
+if (!enableCompileCache) keepCompiled(folder)
+else if (make(folder)) enableCompileCache(folder)            // Node would make it itself, and never end where that can't be done (/proc)
 void import('./main.js').then(({ run }) => run())

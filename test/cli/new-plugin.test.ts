@@ -19,7 +19,7 @@ describe('hx plugins new', () => {
       write(`plugins/my-${kind}.ts`, TEMPLATES[kind](`my-${kind}`).source)
       write(`plugins/my-${kind}.test.mjs`, testFile(`my-${kind}`, kind, 'node'))
     }
-    const { stdout } = await run(process.execPath, ['--test', 'plugins/'], { cwd: folder, env: { ...env, NODE_OPTIONS: '' } })
+    const { stdout } = await run(process.execPath, ['--test', '--test-reporter=tap', ...KINDS.map(kind => `plugins/my-${kind}.test.mjs`)], { cwd: folder, env: { ...env, NODE_OPTIONS: '' } })
     expect(stdout).toContain(`# pass ${KINDS.length}`)
     expect(stdout).toContain('# fail 0')
   }, 60_000)
