@@ -8,7 +8,6 @@ import type { ListenOptions } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { Hono, type Context as RouteContext } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import type { z } from '../z.js'
 import type { OwnRun } from '../agent/lane.js'
 import type { ApprovalAnswer } from '../agent/services.js'
@@ -19,6 +18,7 @@ import { Asks } from './asks.js'
 import { keyDigests } from './key-digest.js'
 import { eventStream, type Send } from './event-stream.js'
 import { inTurn } from './in-turn.js'
+import { limited, pipelined } from './intake.js'
 import { openApi } from './openapi.js'
 import { HEADERS, MAX_BODY_BYTES, MAX_CONNECTIONS, MAX_TURNS, PROTOCOL, ROUTES, turnsAre } from './protocol.js'
 import { AbortOrderSchema, ApprovalAnswerSchema, BeginOrderSchema, CommandOrderSchema, EventsQuerySchema, ReloadOrderSchema, RunOrderSchema, SteerOrderSchema, StopOrderSchema, type WireError } from './schemas.js'
@@ -85,7 +85,7 @@ export function routes(app: App, token: () => Promise<string | undefined>, stop:
     context.header('retry-after', '60')
     return refuse(context, 429, { code: 'usage', message: `the token is missing or wrong, more than ${MAX_WRONG} times within a minute` })
   })
-  http.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` }) }))
+  http.use(limited(MAX_BODY_BYTES, context => refuse(context, 413, { code: 'usage', message: `a request body has at most ${MAX_BODY_BYTES} bytes` })))
   http.use(async (context, next) => {
     const spoken = context.req.header(HEADERS.protocol)
     if (spoken === String(PROTOCOL) || context.req.path === ROUTES.stop) return next()
@@ -199,7 +199,7 @@ export async function listen(http: Hono, socket: string): Promise<HttpServer> {
 /** Listens on a port of this machine. A page of a browser, or a name that leads here, gets nowhere; everybody else needs the token. */
 export const listenTcp = (http: Hono, { host, port }: NonNullable<App['tcp']>): Promise<HttpServer> => listening(http, { host, port })
 async function listening(http: Hono, where: ListenOptions): Promise<HttpServer> {
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 10_000, maxHeaderSize: 16 * 1024 }, getRequestListener(http.fetch, { overrideGlobalObjects: false }))
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 10_000, maxHeaderSize: 16 * 1024 }, pipelined(getRequestListener(http.fetch, { overrideGlobalObjects: false })))
   server.maxConnections = MAX_CONNECTIONS                    // and as many may wait to be taken in: the system refuses a client beyond that outright
   await new Promise<void>((resolve, reject) => { server.once('error', reject).listen({ ...where, backlog: MAX_CONNECTIONS }, () => { server.off('error', reject); resolve() }) })
   return server

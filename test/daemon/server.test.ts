@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HEADERS, PROTOCOL, ROUTES } from '../../core/daemon/protocol.js'
@@ -56,6 +56,30 @@ describe('the boundary of the daemon', () => {
     expect((await run(JSON.stringify({ prompt: 'hi', cwd: folder }), 'text/plain')).status).toBe(415)
     expect((await run(JSON.stringify({ prompt: 'x'.repeat(2_000_000), cwd: folder }))).status).toBe(413)
     expect((await ask({ path: '/v1/nothing' })).status).toBe(404)
+  })
+})
+
+describe('what a client sends', () => {
+  const talk = (socket: string, text: string): Promise<string> => new Promise(resolve => {
+    let said = ''
+    const client = connect(socket).setEncoding('latin1')
+    client.on('data', chunk => { said += chunk }).on('error', () => {}).on('close', () => { resolve(said) })
+    client.write(text)
+  })
+  it('may come in pieces of unknown length, up to the limit, or have no body at all, and is told what is missing', async () => {
+    const { socket, token, folder } = await daemon()
+    const head = (method: string, path: string) => `${method} ${path} HTTP/1.1\r\nhost: x\r\n${HEADERS.authorization}: Bearer ${token}\r\n${HEADERS.protocol}: ${PROTOCOL}\r\nconnection: close\r\n`
+    const pieces = (...texts: string[]) => `content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${[...texts, ''].map(text => `${text.length.toString(16)}\r\n${text}\r\n`).join('')}`
+    expect(await talk(socket, head('POST', ROUTES.sessions) + pieces('{"cwd":', JSON.stringify(folder), '}'))).toMatch(/^HTTP\/1\.1 200 .*"session":"\d+-/s)
+    expect(await talk(socket, head('POST', ROUTES.sessions) + pieces(...Array.from({ length: 20 }, () => ' '.repeat(65_000))))).toMatch(/^HTTP\/1\.1 413 .*at most 1048576 bytes/s)
+    expect(await talk(socket, `${head('POST', ROUTES.sessions)}\r\n`)).toMatch(/^HTTP\/1\.1 415 .*must be application\/json/s)
+    expect(await talk(socket, `${head('DELETE', ROUTES.status)}\r\n`)).toMatch(/^HTTP\/1\.1 404 .*there is no DELETE \/v1\/status/s)
+  })
+  it('is not worked off without end when it never reads: a few requests at once, and who sends more loses the connection', async () => {
+    const { socket, token } = await daemon()
+    const one = `GET ${ROUTES.status} HTTP/1.1\r\nhost: x\r\n${HEADERS.authorization}: Bearer ${token}\r\n${HEADERS.protocol}: ${PROTOCOL}\r\n`
+    expect((await talk(socket, `${one}\r\n`.repeat(3) + `${one}connection: close\r\n\r\n`)).match(/HTTP\/1\.1 200/g)).toHaveLength(4)
+    expect((await talk(socket, `${one}\r\n`.repeat(1000))).match(/HTTP\/1\.1 200/g)?.length ?? 0).toBeLessThan(200)
   })
 })
 
