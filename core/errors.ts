@@ -77,6 +77,12 @@ export function readable(thrown: unknown): unknown {
   try { void (thrown instanceof Error); return thrown } catch { return new Error(UNREADABLE) }
 }
 
+/** What could not be written or opened, since the system refused it. */
+export function notStored(what: string, error: unknown, file?: string): HarnessError {
+  const full = ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException | null)?.code ?? '')
+  return new HarnessError('storage_failed', `${what} (${messageOf(error)}); ${full ? 'allow more open files (ulimit -n)' : 'check that the disk has space and the folder can be written'}`, { cause: error, place: file === undefined ? undefined : { file } })
+}
+
 /** A value as an error message shows it: quoted, cut at 80 characters. */
 export function show(value: unknown): string {
   if (typeof value === 'function') return `a function${value.name ? ` (${value.name})` : ''}`

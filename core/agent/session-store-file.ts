@@ -6,7 +6,7 @@
 import { constants, fsyncSync, lstatSync, openSync, readFileSync, realpathSync, renameSync, fstatSync, chmodSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf, notStored } from '../errors.js'
 import { makeFolder } from '../kernel/folder.js'
 import { acquireLock, type Lock } from '../kernel/lock.js'
 import type { SessionEvent, SessionEventBody, SessionHeader, SessionProblem, SessionStore, SessionSummary, SessionWriter } from './session-events.js'
@@ -267,4 +267,4 @@ function repairNote(id: string, { events, bad, torn }: Scan): SessionEventBody[]
 
 const joined = (lines: readonly Uint8Array[]): Buffer => Buffer.concat(lines.flatMap(line => [line, Buffer.from('\n')]))
 const asStorage = (error: unknown, what: string): HarnessError =>
-  error instanceof HarnessError ? error : new HarnessError('storage_failed', `${what} (${messageOf(error)}); check that the disk has space and the folder can be written`, { cause: error })
+  error instanceof HarnessError ? error : notStored(what, error)

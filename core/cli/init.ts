@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, notStored } from '../errors.js'
 import { makeFolder } from '../kernel/folder.js'
 import { TrustStore } from '../loader/trust-store.js'
 import { CONFIG_NAME } from '../places.js'
@@ -26,7 +26,7 @@ export async function init(io: Io): Promise<number> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
       await rm(file, { force: true })                          // a torn one would be a config that is there already
-      throw new HarnessError('storage_failed', `"${file}" could not be written (${messageOf(error)}); check that the disk has space and the folder can be written`, { cause: error, place: { file } })
+      throw notStored(`"${file}" could not be written`, error, file)
     }
     throw new HarnessError('usage', `"${file}" is there already and stays as it is; edit it, or see "hx config check"`, { place: { file } })
   }

@@ -5,7 +5,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isAtLeast, type Level, type LogRecord, type LogSink } from '../kernel/log.js'
-import { at, HarnessError, messageOf, type Place } from '../errors.js'
+import { at, HarnessError, messageOf, notStored, type Place } from '../errors.js'
 import { colours, plain, printable, wantsColour, type Paint } from './terminal.js'
 
 /** Options that every command takes. */
@@ -89,7 +89,7 @@ const DISK = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EFBIG'])
 function ofSystem(error: unknown): HarnessError | undefined {
   const { syscall, path, code = '' } = (error ?? {}) as NodeJS.ErrnoException
   if (syscall === undefined || (path === undefined && !DISK.has(code))) return undefined
-  return new HarnessError('storage_failed', `${path === undefined ? 'something could not be written' : `"${path}" can not be used`} (${messageOf(error)}); check that the disk has space and the folder can be written`, { cause: error, place: path === undefined ? undefined : { file: path } })
+  return path === undefined ? notStored('something could not be written', error) : notStored(`"${path}" can not be used`, error, path)
 }
 function realFolder(dir: string | undefined): string {
   let path = dir ?? ''

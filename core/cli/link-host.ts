@@ -1,7 +1,7 @@
 /** Makes `harnessx` known to editors and to tests of a project: types and the kit come from this installation when the project has none of its own. Installs nothing. */
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { makeFolder } from '../kernel/folder.js'
+import { makeFolder, SHARED } from '../kernel/folder.js'
 
 /** `there`: the project, or a folder above it, has one, or is harnessx itself. */
 export function linkHost(folder: string, installation: string): 'there' | 'linked' {
@@ -9,7 +9,7 @@ export function linkHost(folder: string, installation: string): 'there' | 'linke
     if (existsSync(join(at, 'node_modules', 'harnessx', 'package.json')) || nameIn(at) === 'harnessx') return 'there'
     if (at === dirname(at)) break
   }
-  makeFolder(join(folder, 'node_modules'))
+  makeFolder(join(folder, 'node_modules'), SHARED)
   symlinkSync(installation, join(folder, 'node_modules', 'harnessx'), 'dir')
   return 'linked'
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { HarnessError } from '../errors.js'
-import { makeFolder } from '../kernel/folder.js'
+import { makeFolder, SHARED } from '../kernel/folder.js'
 import { addRow, editConfig } from '../loader/config-edit.js'
 import { editableConfig, taken } from './edit.js'
 import type { Io } from './io.js'
@@ -24,7 +24,7 @@ export async function create(io: Io, name: string, { from }: { from: Kind }): Pr
   const runner = usesVitest(folder) ? 'vitest' : 'node'
   const { about, source } = TEMPLATES[from](name)
   const file = join(plugins, `${name}.ts`), test = join(plugins, `${name}.test.${runner === 'vitest' ? 'ts' : 'mjs'}`)
-  makeFolder(plugins)
+  makeFolder(plugins, SHARED)
   const written: string[] = []
   try {
     for (const [path, text] of [[file, source], [test, testFile(name, from, runner)]] as const) {

@@ -32,7 +32,7 @@ export function entryFile(row: Row, installation: Installation, files: Files): E
   const looked = atHome ? [...shipped, ...own] : [...own, ...shipped]
   const file = looked.find(path => files.isFile(path))
   if (file !== undefined) return { file, looked, ...(!atHome && own.includes(file) && !shipped.includes(file) && shipped.some(path => files.isFile(path)) && { shadows: true }) }
-  return fromPackage(row, `harnessx-plugin-${row.name}`, folder, files, looked, [...braced(own), 'a shipped plugin'], () => didYouMean(row.name, [...namesIn(join(folder, 'plugins')), ...namesIn(installation.plugins)]))
+  return fromPackage(row, `harnessx-plugin-${row.name}`, folder, files, looked, [...braced(own), 'a shipped plugin'], () => meant(row.name, join(folder, 'plugins'), installation.plugins))
 }
 
 function fromWritten(row: Row, from: string, folder: string, files: Files): EntryFile {
@@ -63,6 +63,11 @@ const isSource = (file: string): boolean => /\.[mc]?[jt]sx?$/.test(file)
 const endings = (path: string): string[] => ENDINGS.map(ending => path + ending)
 const shippedPaths = (name: string, { built, plugins }: Installation): string[] =>
   built ? [join(plugins, `${name}.cjs`)] : [join(plugins, `${name}.ts`), join(plugins, name, 'index.ts')]
+/** What else it may be that stands there. */
+function meant(name: string, own: string, shipped: string): string {
+  const names = namesIn(own)
+  return names.includes(name) ? `; what is called "${name}" in ${own} is no file, and no folder with an index file` : didYouMean(name, [...names, ...namesIn(shipped)])
+}
 /** The names of the plugins in a folder, as a row would say them; where there is no folder, none can be meant. */
 function namesIn(folder: string): string[] {
   try { return readdirSync(folder).filter(name => !/\.(?:test|spec)\.|^tsconfig/.test(name)).map(name => name.replace(/\.[cm]?[jt]s$/, '')) } catch { return [] }

@@ -10,7 +10,7 @@ export function outcomeOf(content: string, call: Call): Outcome {
   const text = withoutNote(content)
   if (/^(?:blocked by plugin|blocked:|denied by the user|denied:|hook_failed:|guard_inactive:)/.test(text)) return 'refused'
   if (/^interrupted\b/.test(text)) return 'interrupted'
-  if (/^(?:invalid arguments|there is no tool|error:)/i.test(text)) return 'failed'
+  if (/^(?:invalid arguments|there is no tool|error:|outside_workspace:|protected_path:)/i.test(text)) return 'failed'
   const last = text.slice(text.lastIndexOf('\n') + 1)
   if ('command' in call.arguments) return /^\[(?:exit code (?!0\])\d+|killed by|stopped|timed out|.*was stopped)/.test(last) ? 'failed' : 'ok'
   // Errors of file tools are one line that begins with what it is about.

@@ -61,6 +61,11 @@ describe('hx', () => {
     expect(stderr).toMatch(/^hx: "[^\n]*a-file\/hx[^\n]*" can not be used \(ENOTDIR[^\n]*\); check that the disk has space and the folder can be written\n$/)
     expect(code).toBe(1)
   })
+  it('says that too few files may be open, where that is it, and not to look at the disk', () => {
+    const { folder, env } = place({ 'harness.config.yaml': 'plugins: [model-offline]\n' })
+    const { stderr } = spawnSync('bash', ['-c', 'ulimit -n 20; exec "$0" "$1" agent --trust --offline hi', process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })
+    expect(stderr).toMatch(/^hx: .*\(EMFILE[^\n]*\); allow more open files \(ulimit -n\)$/m)
+  })
   it('leaves a reader that goes away in peace', async () => {
     const { start } = place()
     const running = start(['config', 'schema'])

@@ -1,6 +1,6 @@
 import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { makeFolder } from '../../core/kernel/folder.js'
+import { makeFolder, SHARED } from '../../core/kernel/folder.js'
 import { folder } from '../support/folder.js'
 
 describe('folders of ours', () => {
@@ -11,6 +11,11 @@ describe('folders of ours', () => {
     expect(statSync(at.at('a/b')).mode & 0o777).toBe(0o700)
     expect(makeFolder(at.at('a/b'))).toBeUndefined()
     expect(makeFolder(at.at('a/c'))).toBe(at.at('a/c'))
+  })
+  it('are as open as the umask leaves them in a project', () => {
+    const at = folder(), before = process.umask(0o022)
+    try { makeFolder(at.at('plugins'), SHARED) } finally { process.umask(before) }
+    expect(statSync(at.at('plugins')).mode & 0o777).toBe(0o755)
   })
   it('may be a link to a folder, and no file', () => {
     const at = folder()

@@ -102,6 +102,11 @@ describe('an entry', () => {
     const at = world({ [project]: 'plugins: [my-gaurd, audti]', 'project/plugins/my-guard.ts': '', 'project/plugins/my-guard.test.mjs': '' })
     expect(at.read().entries.map(({ missing }) => /did you mean "(.*)"/.exec(missing!.message)?.[1])).toEqual(['my-guard', 'audit'])
   })
+  it('is not told to be itself when what stands there is a folder without an index, or a link to nothing', () => {
+    const at = world({ [project]: 'plugins: [box, lost]', 'project/plugins/box/read.me': '' })
+    symlinkSync('nowhere', at.at('project/plugins/lost.ts'))
+    for (const { missing, id } of at.read().entries) expect(missing!.message).toMatch(new RegExp(`in node_modules; what is called "${id}" in .*/project/plugins is no file, and no folder with an index file$`))
+  })
   it('that is nearly named like a shipped one is told so', () => {
     const at = world({ [project]: 'plugins: [audti]', 'inst/plugins/audit.ts': '' })
     expect(at.read().entries[0]!.missing!.message).toMatch(/; did you mean "audit"\?$/)

@@ -81,6 +81,9 @@ describe('the offline model', () => {
     const { answer } = play('Run false and read gone.md', name => name === 'bash' ? '(no output)\n[exit code 1]' : '"gone.md" does not exist; the folder "." is there, but has nothing of a similar name')
     expect(answer).toBe('- I tried to run `false`, and it failed (exit code 1).\n- I could not read gone.md: "gone.md" does not exist; the folder "." is there, but has nothing of a similar name.')
   })
+  it('takes no refusal of the workspace for the content of a file', () => {
+    expect(play('Read link.md', () => 'outside_workspace: "link.md" lies outside the workspace "/w"; use a path inside it').answer).toMatch(/^.*I could not read link\.md: outside_workspace/)
+  })
   it('tells the time by a command', () => {
     expect(play('What time is it?', () => 'Mon Nov 30 17:00:00 UTC 2026\n[exit code 0]')).toMatchObject({ calls: [['bash {"command":"date"}']], answer: 'It is Mon Nov 30 17:00:00 UTC 2026.' })
   })
