@@ -6,7 +6,7 @@ import { Lexer, type Token, type Tokens } from 'marked'
 import { printable } from '../terminal.js'
 import { chop, lineWidth, span, wrap, type Line, type Span, type StyleName } from './spans.js'
 
-/** Narrower than this, a nested block is laid out as if it had so much, and broken at the edge. */
+/** What would be narrower is not laid out: a block is broken at the edge, one that is nested so deep (a model can nest without end, a stack can't) is shown as it was written. */
 const MIN_WIDTH = 10
 
 export function blocksOf(text: string): Token[] {
@@ -24,24 +24,27 @@ function block(token: Token, width: number): Line[] {
     case 'heading': return wrap(inline((token as Tokens.Heading).tokens, ['bold', ...(token['depth'] === 1 ? ['underline' as const] : [])]), width)
     case 'code': return renderCode((token as Tokens.Code).text, width)
     case 'hr': return [[span('─'.repeat(Math.min(width, 40)), 'dim')]]
-    case 'blockquote': return renderBlocks((token as Tokens.Blockquote).tokens, width - 2).map(line => [span('│ ', 'dim'), ...line])
+    case 'blockquote': return width - 2 < MIN_WIDTH ? written(token, width) : renderBlocks((token as Tokens.Blockquote).tokens, width - 2).map(line => [span('│ ', 'dim'), ...line])
     case 'list': return list(token as Tokens.List, width)
     case 'table': return table(token as Tokens.Table, width)
-    case 'html': return wrap([span(token.raw.trimEnd())], width)
+    case 'html': return written(token, width)
     case 'def': return wrap([span(token.raw.trimEnd(), 'dim')], width)
     default: return wrap('tokens' in token && token.tokens ? inline(token.tokens) : [span(decoded('text' in token ? String(token['text']) : token.raw))], width)
   }
 }
 
+const written = ({ raw }: { readonly raw: string }, width: number): Line[] => wrap([span(raw.trimEnd())], width)
+
 function list({ ordered, start, items, loose }: Tokens.List, width: number): Line[] {
   const first = typeof start === 'number' ? start : 1
-  const last = String(first + items.length - 1).length + 2
+  const last = ordered ? String(first + items.length - 1).length + 2 : 2
+  if (width - last < MIN_WIDTH) return items.flatMap(item => written(item, width))
   return items.flatMap((item, index) => {
     const mark = ordered ? `${first + index}.`.padEnd(last) : '• '
     const task = item.task ? [span(item.checked ? '[x] ' : '[ ] ')] : []
     // The words of a tight item and what follows them (a list inside) are neighbours, not paragraphs.
     const own = item.tokens.filter(({ type }) => type !== 'space' && type !== 'checkbox')
-    const parts = own.map(part => block(part, Math.max(width - mark.length, MIN_WIDTH)))
+    const parts = own.map(part => block(part, width - last))
     const lines = loose ? parts.flatMap((lines, place) => place === 0 ? lines : [[], ...lines]) : parts.flat()
     const shown = (lines.length > 0 ? lines : [[]]).map((line, row): Line => row === 0 ? [span(mark, 'dim'), ...task, ...line] : line.length === 0 ? line : [span(' '.repeat(mark.length)), ...line])
     return loose && index > 0 ? [[], ...shown] : shown

@@ -82,7 +82,7 @@ describe('Markdown on a terminal', () => {
       for (const line of stream.end()) expect(painted(line, colours)).not.toMatch(/\u001b(?!\[\d+m)|[\u0000-\u0008\u000b-\u001a\u009b]/)
     }), { numRuns: 200 })
   })
-  it('is not held up by one long line, nor by a list of thousands', () => {
+  it('is not held up by one long line, a list of thousands, nor quotes without end', () => {
     const lines = (source: string) => rendered(source, 80, source.match(/[^]{1,4000}/g)!)
     expect(lines(`${'*'.repeat(3000)}${'_a'.repeat(30_000)}`).join('').length).toBeGreaterThan(30_000)
     expect(lines(Array.from({ length: 5000 }, (_, i) => `- item ${i}\n`).join('')).length).toBeGreaterThanOrEqual(5000)
