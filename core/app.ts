@@ -23,6 +23,7 @@ import { containEscapes, type Containment } from './kernel/escapes.js'
 import { Kernel } from './kernel/kernel.js'
 import { Quarantine } from './kernel/quarantine.js'
 import type { Level, Log } from './kernel/log.js'
+import { memoryUse } from './kernel/memory-use.js'
 import { RecentErrors } from './kernel/recent-errors.js'
 import type { TextSource } from './loader/files.js'
 import type { HeldFile } from './loader/held-changes.js'
@@ -159,13 +160,13 @@ export class App {
   sessions(): Promise<readonly SessionSummary[]> { return this.#store.list() }
   session(id: string): ReturnType<SessionStore['read']> { return this.#store.read(id) }
   status(): Status {
-    const plugins = this.#host.list(), { rss, heapUsed } = process.memoryUsage()
+    const plugins = this.#host.list()
     const lanes = this.#agent.agents.list()
     return {
       pid: process.pid, version: VERSION, uptimeMs: Math.round(performance.now() - this.#started),
       config: this.#edits.status,
       plugins: plugins.filter(plugin => plugin.state === 'active').length, sessions: lanes.length, queued: lanes.reduce((all, { queued }) => all + queued, 0), running: this.running(),
-      rssBytes: rss, heapBytes: heapUsed, loopDelayP99Ms: this.#loopDelay.p99Ms,
+      ...memoryUse(), loopDelayP99Ms: this.#loopDelay.p99Ms,
       reloads: plugins.reduce((all, plugin) => all + plugin.reloads, 0),
       held: this.held(),
       quarantined: plugins.flatMap(({ id, state }) => state === 'quarantined' ? [id] : []),

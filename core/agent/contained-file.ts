@@ -3,7 +3,7 @@
  * Who is admitted is the caller's `check`, which throws; it gets real paths only. Knows no session and no policy.
  * Linux answers through /proc/self/fd, and a held folder is written through there too. Elsewhere the path is compared with what was opened, by device and inode.
  */
-import { constants, type Stats } from 'node:fs'
+import { constants, existsSync, type Stats } from 'node:fs'
 import { access, lstat, mkdir, open, readlink, realpath, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
@@ -12,6 +12,8 @@ import { basename, dirname, join } from 'node:path'
 export type Check = (real: string) => void
 
 const CHUNK = 256 * 1024
+/** Where the system shows what is open; undefined where it doesn't. */
+const OPENED = process.platform === 'linux' && existsSync('/proc/self/fd') ? '/proc/self/fd' : undefined
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants
 
 /** At most `maxBytes` from `offset` on. `file` is absolute and real. */
@@ -84,7 +86,7 @@ async function hold(path: string, name: string, rest: string, check: Check): Pro
   const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   try {
     check(join(await whereIs(handle, name), rest))
-    return { handle, path: process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : name }
+    return { handle, path: OPENED === undefined ? name : `${OPENED}/${handle.fd}` }
   } catch (error) {
     await handle.close()
     throw error
@@ -93,7 +95,7 @@ async function hold(path: string, name: string, rest: string, check: Check): Pro
 
 /** The real path of what is open. */
 async function whereIs(handle: FileHandle, path: string): Promise<string> {
-  if (process.platform === 'linux') return readlink(`/proc/self/fd/${handle.fd}`)
+  if (OPENED !== undefined) return readlink(`${OPENED}/${handle.fd}`)
   const real = await realpath(path), [opened, there] = [await handle.stat(), await stat(real)]
   if (opened.dev !== there.dev || opened.ino !== there.ino) throw Object.assign(new Error(`"${path}" changed while it was opened`), { code: 'EAGAIN' })
   return real

@@ -3,6 +3,7 @@
  */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { memoryUse } from '../kernel/memory-use.js'
 import type { Secrets } from '../kernel/secrets.js'
 import { VERSION } from '../version.js'
 
@@ -19,9 +20,8 @@ export interface CrashReport {
 /** The file's path. Throws when it can not be written. */
 export function writeCrashReport(folder: string, { daemon, error, facts }: CrashReport, secrets: Secrets, now = new Date()): string {
   const prefix = `${daemon}.crash-`, name = `${prefix}${now.toISOString().replace(/[:.]/g, '-')}.json`
-  const { rss, heapUsed } = process.memoryUsage()
   const shown = secrets.hideIn(error instanceof Error ? error : { name: typeof error, message: String(error) })
-  const report = { ts: now.toISOString(), version: VERSION, node: process.version, platform: `${process.platform} ${process.arch}`, pid: process.pid, uptimeMs: Math.round(process.uptime() * 1000), rssBytes: rss, heapBytes: heapUsed, error: shown, ...facts && secrets.hideIn(facts) as object }
+  const report = { ts: now.toISOString(), version: VERSION, node: process.version, platform: `${process.platform} ${process.arch}`, pid: process.pid, uptimeMs: Math.round(process.uptime() * 1000), ...memoryUse(), error: shown, ...facts && secrets.hideIn(facts) as object }
   writeFileSync(join(folder, name), `${JSON.stringify(report, null, 2)}\n`, { mode: 0o600 })
   const all = readdirSync(folder).filter(file => file.startsWith(prefix)).sort()
   for (const old of all.slice(0, -KEPT)) rmSync(join(folder, old), { force: true })

@@ -7,7 +7,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from '../z.js'
-import { HarnessError } from '../errors.js'
+import { HarnessError, notStored } from '../errors.js'
 import { acquireLock } from '../kernel/lock.js'
 import { makeFolder } from '../kernel/folder.js'
 import type { Trust } from './trust.js'
@@ -65,7 +65,7 @@ export class TrustStore {
       const before = this.list(), trusted = change(before)
       if (trusted.length === 0 && before.length === 0) return
       const { default: writeFileAtomic } = await import('write-file-atomic')      // most commands only ask
-      await writeFileAtomic(this.#file, `${JSON.stringify({ version: 1, trusted }, null, 2)}\n`, { mode: 0o600 })
+      try { await writeFileAtomic(this.#file, `${JSON.stringify({ version: 1, trusted }, null, 2)}\n`, { mode: 0o600 }) } catch (error) { throw notStored(`"${this.#file}" could not be written`, error, this.#file) }
     } finally { await lock.release() }
   }
   async #locked() {

@@ -52,6 +52,7 @@ export function networkError(who: string, error: unknown, origin: string, began:
   const code = codeOf(error)
   if (code !== undefined && /TIMEOUT|ETIMEDOUT/.test(code)) return new ModelError('timeout', `${who} did not answer in time (${code})`, { partial })
   const why = code ?? shown(messageOf(error), secrets)
+  if (!began && code?.startsWith('HPE_')) return new ModelError('network', `${who}: what answers at ${origin} does not speak HTTP as it should (${code})`, { partial })
   return new ModelError('network', began ? `${who} lost the connection in the middle of its reply (${why})` : `${who} could not be reached at ${origin} (${why})`, { partial })
 }
 

@@ -3,6 +3,7 @@
  * A group is only named while its first process is not reaped, so that a number that was given out again is never hit. What drops its environment and leaves the group escapes;
  * where there is no /proc, all that leaves the group does.
  */
+import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -15,7 +16,7 @@ export interface Target {
   readonly group?: number | undefined
 }
 
-const hasProc = process.platform === 'linux'
+const hasProc = process.platform === 'linux' && existsSync('/proc/self/stat')
 const POLL_MS = 25
 /** Between the last signal and giving up: a process in an uninterruptible wait can not be waited for. */
 const LAST_WAIT_MS = 1000

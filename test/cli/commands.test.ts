@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { VERSION } from '../../core/version.js'
 import { CLI, place, until } from '../support/hx.js'
+import { hasSandbox } from '../support/sandbox.js'
 
 const GUARD = `import { block, type Context } from 'harnessx'
 export const name = 'guard'
@@ -65,6 +66,13 @@ describe('hx', () => {
     const { folder, env } = place({ 'harness.config.yaml': 'plugins: [model-offline]\n' })
     const { stderr } = spawnSync('bash', ['-c', 'ulimit -n 20; exec "$0" "$1" agent --trust --offline hi', process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })
     expect(stderr).toMatch(/^hx: .*\(EMFILE[^\n]*\); allow more open files \(ulimit -n\)$/m)
+  })
+  it.runIf(hasSandbox)('works where the system shows no processes: a daemon, its status, files and commands of tools', async () => {
+    const { folder, env } = place({ 'harness.config.yaml': 'plugins: [tool-fs, tool-bash, model-offline]\n', 'README.md': '# Demo\n' })
+    const script = ['start --trust', "agent --offline 'Read README.md and create a file called a.txt with b and run `sleep 0; echo c`'", 'status', 'stop'].map(args => `"$0" "$1" ${args} || exit 9`).join('; ')
+    const { stdout, stderr, status } = spawnSync('bwrap', ['--dev-bind', '/', '/', '--tmpfs', '/proc', 'bash', '-c', script, process.execPath, CLI], { cwd: folder, env, encoding: 'utf8' })
+    expect([status, stderr]).toEqual([0, expect.stringMatching(/is running \(pid \d+\)[^]*the daemon has stopped\n$/)])
+    expect(stdout).toMatch(/its title is "Demo"[^]*Created a\.txt[^]*printed: c[^]*running {2}pid \d+/)
   })
   it('leaves a reader that goes away in peace', async () => {
     const { start } = place()
