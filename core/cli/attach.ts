@@ -9,7 +9,7 @@ import { onSignals } from './signals.js'
 
 export async function attach(io: Io, given: string, options: { after?: number; follow?: boolean }): Promise<number> {
   const daemon = await runningDaemon(io)
-  if (!daemon) throw new HarnessError('daemon_missing', 'no daemon is running for this config, so no turn runs; what was said is in: hx sessions show ID')
+  if (!daemon) throw new HarnessError('daemon_missing', `no daemon is running for this config, so no turn runs; what was said is in: hx sessions show ${given}`)
   const signals = onSignals()
   try {
     const session = await sessionId(await daemon.sessions(), given, id => daemon.session(id))

@@ -57,11 +57,11 @@ export async function withClient<T>(io: Io, changes: HostChanges, work: (client:
   try { return await work(client) } finally { await client.close() }
 }
 /** Where sessions are kept: no config and no plugin is needed for that. */
-export async function sessionStore(io: Io): Promise<SessionStore> {
+export async function sessionStore(io: Io, told?: (message: string) => void): Promise<SessionStore> {
   const [{ FileSessionStore }, { Log }] = await Promise.all([import('../agent/session-store-file.js'), import('../kernel/log.js')])
   const log = new Log()
   log.sink(io.logSink())
-  return new FileSessionStore({ folder: places(io.env).sessions, report: (message, level) => { log.write(level, message) } })
+  return new FileSessionStore({ folder: places(io.env).sessions, report: told ?? ((message, level) => { log.write(level, message) }) })
 }
 /** The running daemon of this config, or undefined. */
 export const runningDaemon = (io: Io): Promise<DaemonClient | undefined> => daemonOf(io, find(io))

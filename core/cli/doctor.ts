@@ -125,8 +125,9 @@ async function daemon(io: Io, found: Found): Promise<Check[]> {
   } catch (error) { return [finding('daemon', messageOf(error), 'hx restart')] } finally { await client.close() }
 }
 async function sessions(io: Io): Promise<Check[]> {
-  const store = await sessionStore(io), all = await store.list(), newest = all.slice(0, MOST_SESSIONS)
-  const damaged: Check[] = []
+  const leftOut: string[] = [], store = await sessionStore(io, message => { leftOut.push(message) })
+  const all = await store.list(), newest = all.slice(0, MOST_SESSIONS)
+  const damaged = leftOut.map(message => finding('sessions', message, `ls -l ${places(io.env).sessions}`))
   for (const { id } of newest) {
     const lines = await store.read(id).then(({ problems }) => problems.length, (error: unknown) => messageOf(error))
     if (lines !== 0) damaged.push(finding('sessions', `session ${id}: ${typeof lines === 'string' ? lines : `${counted(lines, 'line')} can't be read`}`, `hx sessions show ${id}`))

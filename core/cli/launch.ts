@@ -62,7 +62,7 @@ export async function launch(io: Io, found: Found, trust: boolean): Promise<{ re
       throw new HarnessError(code === 3 ? 'untrusted' : code === 2 ? 'config_invalid' : 'internal', `the daemon did not start: ${why}`)
     }
   }
-  if (child.exitCode === 0) throw new HarnessError('internal', `another daemon of this config has its lock and does not answer within ${READY_MS / 1000} s; end its process, and start it again`)
+  if (child.exitCode === 0) throw await (await import('./socket-client.js')).mute(found.endpoint, READY_MS)
   child.kill('SIGKILL')
   throw new HarnessError('internal', `the daemon did not answer within ${READY_MS / 1000} s; see "hx logs"`)
 }

@@ -41,12 +41,18 @@ export async function connectDaemon(endpoint: Endpoint, { anyVersion, note }: Co
     if (version !== VERSION && !anyVersion) note(`daemon runs ${version}, hx is ${VERSION}; ${turnsAre(sessions)} running; "hx restart" waits for ${sessions === 1 ? 'it' : 'them'}`)
   } catch (error) {
     if (anyVersion && error instanceof HarnessError && error.code === 'protocol_mismatch') return client
-    if (limit.aborted) throw new HarnessError('daemon_missing', `the daemon of this config does not answer within ${ANSWER_MS / 1000} s: a plugin may hold it up without end; end its process and start it again`, { cause: error })
+    if (limit.aborted) throw await mute(endpoint, ANSWER_MS, error)
     if (error instanceof HarnessError && error.code === 'daemon_missing') return undefined     // no daemon, the socket of one that crashed, or it ends right now
     if (await readToken(endpoint) !== token) return connectDaemon(endpoint, { anyVersion, note })     // one that has just begun has made a token of its own
     throw error
   }
   return client
+}
+
+/** One that is there and says nothing: its process, as far as known, and what to do. */
+export async function mute(endpoint: Endpoint, ms: number, cause?: unknown): Promise<HarnessError> {
+  const { readMark } = await import('../daemon/run-mark.js'), pid = (await readMark(endpoint))?.pid
+  return new HarnessError('daemon_missing', `the daemon of this config${pid === undefined ? '' : ` (pid ${pid})`} does not answer within ${ms / 1000} s: it is stopped, or something holds it up without end; end its process${pid === undefined ? '' : ` ("kill -9 ${pid}")`} and start it again`, { cause })
 }
 
 class SocketClient implements DaemonClient {

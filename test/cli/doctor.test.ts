@@ -16,6 +16,7 @@ describe('hx doctor', () => {
     chmodSync(state, 0o755)
     write('harness.config.yml', '')
     writeFileSync(join(state, 'sessions', '20260101-000000-aaaaaa.jsonl'), '{"seq":1,"ts":"2026-01-01T00:00:00.000Z","type":"session","v":1,"id":"20260101-000000-aaaaaa","cwd":"/","depth":0}\n{"seq":2,\n{"seq":3,"ts":"2026-01-01T00:00:00.000Z","type":"archived"}\n')
+    writeFileSync(join(state, 'sessions', '20260101-000000-bbbbbb.jsonl'), '')
     const { code, stdout } = await hx(['doctor', '--trust', '--json'])
     expect(code).toBe(1)
     const { ok, checks } = JSON.parse(stdout) as Answer
@@ -25,6 +26,7 @@ describe('hx doctor', () => {
     expect(findings.find(({ check }) => check === 'folders')!.next).toBe(`chmod 700 ${state}`)
     expect(findings.find(({ message }) => message.includes('"agnt" is not a key'))!.next).toBe('hx config check')
     expect(findings.find(({ message }) => message.includes('"gone" was not found'))).toBeDefined()
+    expect(findings.filter(({ check }) => check === 'sessions').map(({ message }) => /bbbbbb\.jsonl" is left out/.test(message))).toEqual([true, false])
     for (const one of findings) expect(one.next).toBeTruthy()
   }, 30_000)
   it('is content with a fresh place, and reads nothing of a folder that nobody trusts', async () => {

@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { connectDaemon } from '../../core/cli/socket-client.js'
+import { connectDaemon, mute } from '../../core/cli/socket-client.js'
 import { endpointOf, writeToken } from '../../core/daemon/endpoint.js'
 import { HEADERS, PROTOCOL } from '../../core/daemon/protocol.js'
+import { writeMark } from '../../core/daemon/run-mark.js'
 import { VERSION } from '../../core/version.js'
 import { folder } from '../support/folder.js'
 import { until } from '../support/hx.js'
@@ -31,6 +32,16 @@ describe.runIf(process.platform === 'linux')('the client of a daemon', () => {
     expect(answered).toBe(0)
     place.write('open', '')
     expect((await clients).every(client => client !== undefined)).toBe(true)
+  })
+})
+
+describe('a daemon that says nothing', () => {
+  it('is named by its process, with what ends it, as far as that is known', async () => {
+    const endpoint = endpointOf(folder().path, 'config')
+    expect((await mute(endpoint, 10_000)).message).toBe('the daemon of this config does not answer within 10 s: it is stopped, or something holds it up without end; end its process and start it again')
+    await writeToken(endpoint)
+    await writeMark(endpoint, { pid: 4711, version: VERSION, trust: false, foreground: false })
+    expect((await mute(endpoint, 10_000)).message).toMatch(/^the daemon of this config \(pid 4711\) .*; end its process \("kill -9 4711"\) and start it again$/)
   })
 })
 
