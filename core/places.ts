@@ -2,12 +2,12 @@
  * Where things stand: the user's folders (XDG, or all under HX_HOME) and this installation's own files. Knows no content of any of them.
  * Computes; folders are made when they are needed (kernel/folder.ts).
  */
-import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HarnessError } from './errors.js'
+import { nameDigest } from './kernel/name-digest.js'
 
 /** The name of the config file, everywhere. */
 export const CONFIG_NAME = 'harness.config.yaml'
@@ -51,8 +51,8 @@ export function places(env: Env = process.env, installation: Installation = inst
   const run = home ? join(home, 'run') : runtime && isAbsolute(runtime) ? join(runtime, 'hx') : join(state, 'run')
   return {
     config, userConfig: join(config, CONFIG_NAME), trust: join(config, 'trust.json'),
-    state, sessions: join(state, 'sessions'), logs: join(state, 'logs'), data: join(state, 'data'), 
-    quarantineOf: file => join(state, 'quarantine', `${createHash('sha256').update(file).digest('hex').slice(0, 16)}.json`),
+    state, sessions: join(state, 'sessions'), logs: join(state, 'logs'), data: join(state, 'data'),
+    quarantineOf: file => join(state, 'quarantine', `${nameDigest(file).slice(0, 16)}.json`),
     run, installation,
   }
 }

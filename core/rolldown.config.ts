@@ -25,11 +25,11 @@ const englishOnly: Plugin = {
   name: 'english-only',
   load: id => /zod\/v4\/locales\/index\.js$/.test(id) ? 'export { default as en } from "./en.js"' : undefined,
 }
-/** Node loads the whole of its `fetch` when one of its classes is named, a sixth of a cold start. The SDK names two, for headers and for bodies that we never send. */
+/** Node loads the whole of its `fetch` when one of its classes is named, a sixth of a cold start. The SDK names two, for headers and for bodies that we never send, and a third of Node's streams of the web. */
 const withoutFetch: Plugin = {
   name: 'without-fetch',
   transform: (code, id) => /node_modules\/openai\/(client|internal\/headers|internal\/utils\/log)\.mjs$/.test(id)
-    ? `import { Headers } from ${JSON.stringify(join(root, 'plugins/model-openai/headers.ts'))}\nclass FormData {}\n${code}` : undefined,
+    ? `import { Headers } from ${JSON.stringify(join(root, 'plugins/model-openai/headers.ts'))}\nclass FormData {}\n${code.replaceAll('globalThis.ReadableStream', 'undefined')}` : undefined,
 }
 /** commander starts programs for subcommands that are files of their own; we have none. */
 const withoutPrograms: Plugin = {
@@ -41,6 +41,15 @@ const ascii: Plugin = {
   name: 'ascii',
   generateBundle(_, bundle) {                                // not earlier: minifying writes letters as they are
     for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') chunk.code = chunk.code.replace(/[^\x00-\x7f]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  },
+}
+/** What every run needs. Each other module of Node is loaded when something of it is used first: crypto alone is 36 modules, and most runs start no program. */
+const AT_ONCE = 'async_hooks|buffer|events|fs|module|os|path|process|timers|url|util'
+const whenUsed: Plugin = {
+  name: 'when-used',
+  generateBundle(_, bundle) {
+    const required = new RegExp(`\\brequire\\(([\"'\`]node:(?!(?:${AT_ONCE})[\"'\`]).*?[\"'\`])\\)`, 'g')
+    for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') chunk.code = chunk.code.replace(required, (_, id: string) => `new Proxy({},{get:(o,n)=>(o.all??=process.getBuiltinModule(${id}))[n]})`)
   },
 }
 /** The doors as modules: the names of the CommonJS file behind them, so that there is one instance whoever asks. `build-id` names what was built, for caches of it. */
@@ -67,7 +76,7 @@ const doors: Plugin = {
 const build = defineConfig({
   input: { cli: join(root, 'core/cli/hx.ts'), ...Object.fromEntries(DOORS.map(name => [name, join(root, `core/${name}.ts`)])), ...Object.fromEntries(plugins) },
   platform: 'node',
-  plugins: [englishOnly, withoutFetch, withoutPrograms, ascii, doors],
+  plugins: [englishOnly, withoutFetch, withoutPrograms, ascii, whenUsed, doors],
   external: [/^node:/, 'oxc-transform', /^@modelcontextprotocol\//],
   resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
   output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name].cjs', cleanDir: true, minify: true, codeSplitting: { groups: GROUPS } },

@@ -38,8 +38,8 @@ export interface Schema {
 export function readParameters(parameters: object): Schema {
   const { $schema: _, ...given } = '_zod' in parameters ? toJsonSchema(parameters as z.ZodType) : parameters as Record<string, Json>
   if (given.type !== 'object') throw new Error(`parameters must be a schema of an object, received one of type ${JSON.stringify(given.type)}`)
-  const json = deepFreeze(structuredClone(given))                       // the plugin's own object stays as it is
   let schema = '_zod' in parameters ? parameters as z.ZodType : undefined
+  const json = deepFreeze(schema ? given : structuredClone(given))      // the plugin's own object stays as it is; what zod makes is a copy already
   return {
     json,
     read(value) {

@@ -1,13 +1,12 @@
 /** Ids of sessions: sorted by time as text, short enough to type, safe as a file name; and what every store says about one. Knows no store. */
-import { randomInt } from 'node:crypto'
 import { HarnessError, show } from '../errors.js'
 
 const LETTERS = '0123456789abcdefghjkmnpqrstvwxyz'                                                 // without i, l, o and u, which are mistaken for others
 
-/** `20261130-174512-k3f9x2`: UTC, and 30 random bits, so that a thousand made in one second do not meet. */
+/** `20261130-174512-k3f9x2`: UTC, and 30 random bits, so that a thousand made in one second do not meet; no secret. */
 export function newSessionId(now: Date = new Date()): string {
   const [day, time] = now.toISOString().replace(/[-:]|\..*/g, '').split('T')
-  return `${day}-${time}-${Array.from({ length: 6 }, () => LETTERS[randomInt(LETTERS.length)]).join('')}`
+  return `${day}-${time}-${Array.from({ length: 6 }, () => LETTERS[Math.floor(Math.random() * LETTERS.length)]).join('')}`
 }
 
 /** Any name of a store's user will do that can not be a path or a hidden file. */

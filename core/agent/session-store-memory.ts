@@ -19,7 +19,8 @@ interface Kept { readonly events: SessionEvent[]; writer: MemoryWriter | undefin
 
 export class MemorySessionStore implements SessionStore {
   readonly #sessions = new Map<string, Kept>()
-  readonly #outputs = join(tmpdir(), `hx-outputs-${randomBytes(8).toString('hex')}`)
+  /** Named when it is needed: by chance, since others could prepare a folder that they can guess. */
+  #outputs: string | undefined
   readonly #now: () => Date
 
   constructor({ now = () => new Date() }: { now?: () => Date } = {}) { this.#now = now }
@@ -54,9 +55,9 @@ export class MemorySessionStore implements SessionStore {
   }
   outputPath(id: string): string {
     checkName(id)
-    return join(this.#outputs, id)
+    return join(this.#outputs ??= join(tmpdir(), `hx-outputs-${randomBytes(8).toString('hex')}`), id)
   }
-  dispose(): void { rmSync(this.#outputs, { recursive: true, force: true }) }
+  dispose(): void { if (this.#outputs !== undefined) rmSync(this.#outputs, { recursive: true, force: true }) }
 
   /** The last closed stands last. */
   #closed(id: string, session: Kept): void {

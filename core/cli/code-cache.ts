@@ -3,14 +3,11 @@
  * What was compiled up to the end of the run goes in, so the next run compiles nothing that this one needed. Goes when Node 20 is not supported any more.
  * Invariants: a text is never run with the cache of another (a build has a folder of its own); a cache that can't be read or written is done without.
  */
-import { createHash } from 'node:crypto'
 import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, sep } from 'node:path'
-import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
 
-const DIGEST_BYTES = 32
 /** More than the largest file has, and how long it is kept. */
 const DESK_BYTES = 2 * 1024 * 1024, DESK_MS = 5_000
 /** Folders of builds that nothing was written to for so long are removed. */
@@ -18,12 +15,14 @@ const STALE_MS = 30 * 24 * 60 * 60 * 1000
 
 /** A call of `import`, not the word in a text: behind a cache Node 20 no longer knows whose it is, and fails it. */
 const IMPORTS = /[^'"`.\w$]import\(/
+/** What V8 asks for beside the text: its own version, and flags, of which a daemon has others than a command. */
+const engine = (): string => encodeURIComponent([process.version, ...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ')).slice(0, 200)
 
 type Load = (module: NodeModule, file: string) => void
 
 export function keepCompiled(folder: string): void {
   const built = __dirname + sep
-  const cache = join(folder, `${readFileSync(join(built, 'build-id'), 'utf8')}-${cachedDataVersionTag().toString(16)}`)      // a daemon has other flags than a command
+  const cache = join(folder, `${readFileSync(join(built, 'build-id'), 'utf8')}-${engine()}`)
   const fresh = new Map<string, Script>()
   const desk = new Desk()
   // `require.extensions` is the one way in that Node documents, and it works with its registry of modules: whoever requires a file of ours gets the same one.
@@ -50,12 +49,12 @@ class Desk {
   wrapped(file: string): string {
     return this.#read(file, HEAD, TAIL).toString('latin1')   // the build writes ASCII
   }
-  /** V8 believes what it is given, and dies of half a file: so each begins with a digest of the rest. */
+  /** V8 believes what it is given, and dies of half a file: so each begins with the seal of the rest. */
   kept(file: string): Buffer | undefined {
     let kept: Buffer
     try { kept = this.#read(file) } catch { return undefined }         // not there yet, or not ours to read: compiled anew
-    const code = kept.subarray(DIGEST_BYTES)
-    return digest(code).equals(kept.subarray(0, DIGEST_BYTES)) ? code : undefined
+    const code = kept.subarray(SEAL_BYTES)
+    return seal(code).equals(kept.subarray(0, SEAL_BYTES)) ? code : undefined
   }
 
   #read(file: string, head = NONE, tail = NONE): Buffer {
@@ -65,7 +64,7 @@ class Desk {
       const buffer = this.#ofAtLeast(all)
       head.copy(buffer)
       let end = head.length
-      for (let read = -1; read !== 0; end += read) read = readSync(from, buffer, end, all - tail.length - end, null)
+      for (let read = -1; read !== 0 && end < all - tail.length; end += read) read = readSync(from, buffer, end, all - tail.length - end, null)
       return buffer.subarray(0, end + tail.copy(buffer, end))
     } finally { closeSync(from) }
   }
@@ -77,7 +76,18 @@ class Desk {
     return this.#buffer
   }
 }
-const digest = (code: Buffer): Buffer => createHash('sha256').update(code).digest()
+
+/** A file is cut, or loses whole blocks of 4 KB: so its length tells, and eight words of each block. A digest of all would need node:crypto, which takes longer to load than all of these files to read. */
+const SEAL_BYTES = 8, WORDS_APART = 128
+function seal(code: Buffer): Buffer {
+  const words = new Int32Array(code.buffer, code.byteOffset, code.length >> 2)               // both V8's buffers and what stands behind a seal begin at whole words
+  let sum = 0
+  for (let at = 0; at < words.length; at += WORDS_APART) sum = Math.imul(sum, 31) + words[at]! | 0
+  const made = Buffer.alloc(SEAL_BYTES)
+  made.writeUInt32LE(code.length)
+  made.writeInt32LE(sum, 4)
+  return made
+}
 
 /** Level by level, as kernel/folder.ts says why; that file is part of what is kept here, so it is not loaded for this. False where it can't be made. */
 export function make(folder: string): boolean {
@@ -93,7 +103,7 @@ function write(folder: string, cache: string, scripts: ReadonlyMap<string, Scrip
     for (const [file, script] of scripts) {
       const temporary = `${file}.${process.pid}`
       const code = script.createCachedData()
-      writeFileSync(temporary, Buffer.concat([digest(code), code]), { mode: 0o600 })
+      writeFileSync(temporary, Buffer.concat([seal(code), code]), { mode: 0o600 })
       renameSync(temporary, file)
     }
     for (const name of readdirSync(folder)) {

@@ -2,12 +2,13 @@
  * Where a daemon is met: its socket, token, marks and lock, all named after its config file. Knows no HTTP.
  * The lock decides who is the daemon, never a file; the folder belongs to us alone, or nothing is opened in it.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { lstatSync, readFileSync, type Stats } from 'node:fs'
 import { chmod, lstat, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HarnessError, messageOf } from '../errors.js'
 import { makeFolder } from '../kernel/folder.js'
+import { nameDigest } from '../kernel/name-digest.js'
 
 /** Node cuts longer paths silently and listens somewhere else. */
 const MAX_SOCKET_PATH = 100
@@ -25,7 +26,7 @@ export interface Endpoint {
 
 /** The endpoint of the daemon of this config file (its real path). */
 export function endpointOf(runFolder: string, configFile: string): Endpoint {
-  const name = createHash('sha256').update(configFile).digest('hex').slice(0, 16)
+  const name = nameDigest(configFile).slice(0, 16)
   const file = (kind: string) => join(runFolder, `${name}.${kind}`)
   return { folder: runFolder, socket: file('sock'), token: file('token'), mark: file('running'), strikes: file('strikes'), lock: `daemon:${configFile}` }
 }

@@ -3,13 +3,13 @@
  * Linux: a listening socket in the abstract namespace, whose name exists as long as the socket does (and is seen inside one network namespace only).
  * Elsewhere: `O_EXLOCK` on a lock file, which stays and means nothing by itself. Knows no daemon and no session; a name is any string.
  */
-import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeFolder } from './folder.js'
+import { nameDigest } from './name-digest.js'
 
 export interface Lock {
   /** Lets go. May be called again. */
@@ -18,7 +18,7 @@ export interface Lock {
 
 /** The lock of that name, or undefined while somebody has it, in this process too. It does not keep the process alive. `folder` is where lock files stand, where there are any. */
 export function acquireLock(name: string, folder: string = join(tmpdir(), `hx-${uid()}-locks`)): Promise<Lock | undefined> {
-  const hash = createHash('sha256').update(name).digest('hex')
+  const hash = nameDigest(name)
   return process.platform === 'linux' ? listen(`\0hx-${uid()}-${hash}`) : lockFile(folder, hash)
 }
 

@@ -8,6 +8,7 @@ import { lstatSync, readFileSync, realpathSync, renameSync, rmSync, statSync, wr
 import { basename, dirname, join } from 'node:path'
 import { z } from '../z.js'
 import { makeFolder } from '../kernel/folder.js'
+import { nameDigest } from '../kernel/name-digest.js'
 import type { TextSource } from './files.js'
 import { lineDiff, type LineDiff } from './line-diff.js'
 
@@ -92,7 +93,7 @@ export class HeldChanges implements TextSource {
 
 /** Where the held changes of a config are kept. */
 export const heldStore = (state: string, config: string): string =>
-  join(state, 'held', `${createHash('sha256').update(realpathSync(config)).digest('hex').slice(0, 16)}.json`)
+  join(state, 'held', `${nameDigest(realpathSync(config)).slice(0, 16)}.json`)
 /** What the last host of a config held, for who has no host. */
 export const keptChanges = (store: string): HeldFile[] => kept(store).map(([file, held]) => shown(file, held))
 

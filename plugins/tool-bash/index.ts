@@ -28,8 +28,8 @@ export const Config = z.strictObject({
 
 const LOOK_AFTER_MS = 1000
 
-export async function apply(ctx: Context, config: z.infer<typeof Config>): Promise<void> {
-  const jobs = await Jobs.open()
+export function apply(ctx: Context, config: z.infer<typeof Config>): void {
+  const jobs = new Jobs()
   ctx.effect(() => () => jobs.stopAll(), 'commands')
   ctx.tools.register(bashTool(jobs, findShell(), config))
   ctx.tools.register(stopTool(jobs))

@@ -2,7 +2,6 @@
  * All commands of one mounted version of the plugin: starts them with a mark that names host, version, session and command, and stops them with their session or the plugin.
  * What left its group and closed its output is no job any more, but still carries the mark and is found by it.
  */
-import { randomBytes } from 'node:crypto'
 import type { Logger } from 'harnessx'
 import { Job, type Command } from './job.js'
 import type { Output } from './output.js'
@@ -13,16 +12,13 @@ import { leftovers, MARK, ownMark, stopAll } from './processes.js'
 const UNLOAD_GRACE_MS = 800
 
 export class Jobs {
-  readonly #mark: string
+  readonly #mark = `${ownMark()}-${Math.random().toString(16).slice(2, 10)}`
   readonly #jobs = new Map<Job, string>()
   /** Shells that are not there yet: whoever stops waits for them, else they would begin when nobody looks any more. */
   readonly #starting = new Set<Promise<unknown>>()
   readonly #pipes = new PipeSupply()
   #started = 0
   #stopped = false
-  private constructor(mark: string) { this.#mark = mark }
-
-  static async open(): Promise<Jobs> { return new Jobs(`${await ownMark()}-${randomBytes(4).toString('hex')}`) }
 
   async start(session: string, command: Omit<Command, 'mark'>, output: Output): Promise<Job> {
     if (this.#stopped) throw new Error('no command is started any more: the plugin is being unloaded')

@@ -3,7 +3,7 @@
  * A group is only named while its first process is not reaped, so that a number that was given out again is never hit. What drops its environment and leaves the group escapes;
  * where there is no /proc, all that leaves the group does.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -61,8 +61,9 @@ export async function find({ mark, group }: Target): Promise<number[]> {
 }
 
 /** A mark that names this process, told from an earlier one with the same pid by its start time: `<pid>-<start>-…`. */
-export async function ownMark(): Promise<string> {
-  return `${process.pid}-${hasProc ? (await statOf(process.pid))?.start ?? 0 : 0}`
+export function ownMark(): string {
+  if (!hasProc) return `${process.pid}-0`
+  try { return `${process.pid}-${statIn(process.pid, readFileSync('/proc/self/stat', 'latin1'))?.start}` } catch { return `${process.pid}-0` }    // at once, since a start waits for it; no /proc here
 }
 /** Processes whose host has ended without stopping them. */
 export async function leftovers(): Promise<number[]> {
@@ -87,7 +88,9 @@ async function everyProcess<T>(look: (process: Stat) => Promise<T>): Promise<(T 
 
 async function statOf(pid: number): Promise<Stat | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined)   // it has ended
-  if (stat === undefined) return undefined
+  return stat === undefined ? undefined : statIn(pid, stat)
+}
+function statIn(pid: number, stat: string): Stat | undefined {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')                     // behind the name, which may hold anything: state, ppid, pgrp, … starttime is the 20th
   return fields[0] === 'Z' || fields[0] === 'X' ? undefined : { pid, group: Number(fields[2]), start: fields[19] ?? '' }
 }

@@ -12,7 +12,7 @@ const output = (cwd: string) => new Output({ folder: () => cwd, maxCharacters: 1
 describe('a command that is being started when its plugin or session is stopped', () => {
   for (const how of ['plugin', 'session'] as const) {
     it(`is stopped with its ${how}, and does not begin when nobody looks any more`, async () => {
-      const { path } = folder(), jobs = await Jobs.open(), starting = jobs.start('s', command(path), output(path))
+      const { path } = folder(), jobs = new Jobs(), starting = jobs.start('s', command(path), output(path))
       await (how === 'plugin' ? jobs.stopAll() : jobs.stopSession('s'))
       const job = await starting
       await job.exited
@@ -20,7 +20,7 @@ describe('a command that is being started when its plugin or session is stopped'
     })
   }
   it('is refused when the plugin has been stopped', async () => {
-    const { path } = folder(), jobs = await Jobs.open()
+    const { path } = folder(), jobs = new Jobs()
     await jobs.stopAll()
     await expect(jobs.start('s', command(path), output(path))).rejects.toThrow('unloaded')
   })

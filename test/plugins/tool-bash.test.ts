@@ -16,7 +16,7 @@ const onLinux = process.platform === 'linux'
 let dir: string, jobs: Jobs
 beforeEach(async () => {
   dir = realpathSync(mkdtempSync(join(tmpdir(), 'hx-test-')))
-  jobs = await Jobs.open()
+  jobs = new Jobs()
 })
 afterEach(async () => {
   await jobs.stopAll()
