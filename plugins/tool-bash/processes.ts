@@ -62,8 +62,7 @@ export async function find({ mark, group }: Target): Promise<number[]> {
 
 /** A mark that names this process, told from an earlier one with the same pid by its start time: `<pid>-<start>-…`. */
 export function ownMark(): string {
-  if (!hasProc) return `${process.pid}-0`
-  try { return `${process.pid}-${statIn(process.pid, readFileSync('/proc/self/stat', 'latin1'))?.start}` } catch { return `${process.pid}-0` }    // at once, since a start waits for it; no /proc here
+  return `${process.pid}-${hasProc ? statIn(process.pid, readFileSync('/proc/self/stat', 'latin1'))?.start ?? 0 : 0}`        // at once: a start waits for it
 }
 /** Processes whose host has ended without stopping them. */
 export async function leftovers(): Promise<number[]> {
