@@ -3,7 +3,8 @@
  * Invariants: stdout carries the protocol and nothing else; the host is looked for when it is first needed, so that what is wrong reaches the editor as an error it can show.
  */
 import { Readable, Writable } from 'node:stream'
-import { agent, ndJsonStream, PROTOCOL_VERSION, RequestError, type AgentContext, type SessionUpdate } from '@agentclientprotocol/sdk'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { agent, MessageTooLargeError, ndJsonStream, PROTOCOL_VERSION, RequestError, type AgentContext, type AnyMessage, type SessionUpdate } from '@agentclientprotocol/sdk'
 import { onAbort, untilAborted } from '../agent/abort.js'
 import type { Approver } from '../agent/services.js'
 import type { Mode } from '../agent/vocabulary.js'
@@ -129,10 +130,14 @@ export async function acp(io: Io, { model, offline, mode = 'default', plugin, wi
 
   const signals = onSignals()
   const { readable, writable } = ndJsonStream(Writable.toWeb(io.stdout) as WritableStream<Uint8Array>, Readable.toWeb(io.stdin) as ReadableStream<Uint8Array>)
-  const connection = app.connect({ readable: readable.pipeThrough(messagesOnly((line: string) => { io.note(`hx: ${line}`) })), writable })
+  const filter = messagesOnly<AnyMessage>((line: string) => { io.note(`hx: ${line}`) })
+  const read = readable.pipeTo(filter.writable).then(() => undefined, (error: unknown) => error)
+  const connection = app.connect({ readable: filter.readable, writable })
   signals.first = () => { connection.close() }
   try {
     await connection.closed
+    const broken = await Promise.race([read, nextTurn()])                // the connection is closed first, and doesn't say why
+    if (broken instanceof MessageTooLargeError) throw new HarnessError('usage', `the editor sent a message of more than ${broken.maxMessageBytes} bytes, so the connection is ended`, { cause: broken })
     return signals.code ?? 0
   } finally {
     signals.off()

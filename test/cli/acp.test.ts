@@ -133,6 +133,13 @@ describe('hx acp', () => {
     expect(await prompt(sessionId, 'are you there?')).toMatchObject({ stopReason: 'end_turn' })
     await until(() => output().stderr.split('is no message of the protocol').length === 6)
   })
+  it('says why it ends when a message is longer than it takes', async () => {
+    const { child, ended, output } = await editor([])
+    child.stdin.on('error', () => {})
+    child.stdin.write('x'.repeat(33 * 1024 * 1024))
+    expect(await ended).toEqual([2, null])
+    expect(output().stderr).toBe('hx: the editor sent a message of more than 33554432 bytes, so the connection is ended\n')
+  })
   it('loads no session whose turn runs here', async () => {
     const { agent, begin, prompt, model, folder } = await editor([{ text: 'never', hang: 'body' }])
     const { sessionId } = await begin()
