@@ -51,9 +51,10 @@ export async function startDaemon(endpoint: Endpoint, how: Pick<RunMark, 'trust'
     over.abort()
     unwatch?.()
     await watching?.()
-    await Promise.race([Promise.all(closed), sleep(LAST_WORDS_MS, undefined, { ref: false })])
+    const ended = () => Promise.race([Promise.all(closed), sleep(LAST_WORDS_MS)])
+    await ended()
     for (const server of servers()) server.closeAllConnections()
-    await Promise.all(closed)
+    await ended()                                              // a connection that came while this process broke is none the server knows of, and it would wait for its client
     await Promise.all([rm(endpoint.socket, { force: true }), rm(endpoint.token, { force: true }), !crashed && clearMark(endpoint)])
     await lock.release()
   }

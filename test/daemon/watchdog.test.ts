@@ -177,12 +177,12 @@ describe('a process that stands still for another reason', () => {
     expect((await daemon.ended).code).toBe(0)
   })
   it('is let alone: it was stopped and goes on, or somebody debugs it', { timeout: 60_000 }, async () => {
-    const slow = at(`ctx.on('agent/turn-start', () => { spin() })`, 'const end = performance.now() + 5000; while (performance.now() < end);')
+    const slow = at(`ctx.on('agent/turn-start', () => { spin() })`, 'const end = performance.now() + 4000; while (performance.now() < end);')
     await Promise.all([
       (async () => {
         const { here, daemon } = await up(at('', LOOP))
         daemon.child.kill('SIGSTOP')
-        await new Promise(done => { setTimeout(done, 5000) })
+        await new Promise(done => { setTimeout(done, 4000) })
         daemon.child.kill('SIGCONT')
         expect((await here.hx(['agent', '--offline', 'Read README.md'])).stdout).toContain('"Demo"')
         daemon.child.kill('SIGTERM')

@@ -21,13 +21,14 @@ export interface DescriptorFigures {
 const SENTENCE = /"message":"(?:[^"\\]|\\.){20,}/
 
 export const soak: Soak = async ({ say, check }) => {
-  const { clients, completed, told, turnedAway, wrong, first, after } = await crowd({ clients: 80, limit: 90 })
+  const { clients, completed, told, turnedAway, wrong, first, after } = await crowd({ clients: 80, limit: 90, tokens: 150 })
   say(`90 descriptors, ${clients} clients: ${completed} served, ${told} told why not, ${turnedAway} turned away, ${wrong.length} otherwise; the turn that ran before ended ${first}, one afterwards ${after}`)
   check(wrong.length === 0, wrong.join('; '))
   check(first === 'completed' && after === 'completed', `the turn before ended ${first}, one afterwards ${after}`)
 }
 
-export async function crowd({ clients, limit }: { clients: number; limit: number }): Promise<DescriptorFigures> {
+/** `tokens`: how long the turn runs that was there before, at 50 ms each. */
+export async function crowd({ clients, limit, tokens }: { clients: number; limit: number; tokens: number }): Promise<DescriptorFigures> {
   const place = await settle({ config: 'plugins: [tool-fs, model-openai]\n' })
   let completed = 0, told = 0, turnedAway = 0
   const wrong: string[] = []
@@ -45,7 +46,7 @@ export async function crowd({ clients, limit }: { clients: number; limit: number
       }
       return { last, session }
     }
-    const first = end('say 150 50')
+    const first = end(`say ${tokens} 50`)
     await Promise.race([runs, first])
     await Promise.all(Array.from({ length: clients }, async () => {
       let response

@@ -49,7 +49,7 @@ describe.runIf(linux)('clients of a daemon', () => {
     expect([model.length, tool.length, hook.length]).toEqual([2, 2, 2])
   })
   it('of which there are more than descriptors are told so, and disturb no turn that runs', LONG, async () => {
-    const { wrong, first, after } = await crowd({ clients: 80, limit: 90 })
+    const { wrong, first, after } = await crowd({ clients: 80, limit: 90, tokens: 60 })
     expect({ wrong, first, after }).toEqual({ wrong: [], first: 'completed', after: 'completed' })
   })
 })
