@@ -12,7 +12,7 @@ export const list = (io: Io): Promise<number> => withDaemon(io, async daemon => 
   if (io.json) { io.line({ approvals: asks }); return 0 }
   if (asks.length === 0) io.say('nothing waits for an answer')
   for (const { id, session, since, call, plugin, reason } of asks) {
-    io.say(`${io.paint('bold', id.slice(0, 8))}  ${io.paint('yellow', `${plugin} asks:`)} ${oneLine(reason, 200)}\n          ${shownCall(call)}\n          ${io.paint('dim', `session ${session}, for ${elapsed(Date.now() - Date.parse(since))}`)}`)
+    io.say(`${io.paint('bold', id.slice(0, 8))}  ${io.paint('yellow', `${plugin} asks:`)} ${oneLine(reason, 200)}\n          ${shownCall(call)}\n          ${io.paint('dim', `session ${session}, for ${elapsed(Math.max(0, Date.now() - Date.parse(since)))}`)}`)
   }
   return 0
 })

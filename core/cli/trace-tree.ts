@@ -26,32 +26,50 @@ export interface TurnTrace {
   stats?: Stats | undefined
   readonly steps: Step[]
 }
+/** Two clocks differ by this much. */
+const CLOCK_MS = 1000
 /** From here on a handler is called slow. */
 export const SLOW_MS = 100
 export const isSlow = ({ ms }: Decided): boolean => ms !== undefined && ms > SLOW_MS
 export const isFailure = ({ kind }: Decided): boolean => kind === 'failed' || kind === 'hook_failed' || kind === 'guard_inactive'
 
 export function traceOf(events: readonly SessionEvent[]): TurnTrace[] {
-  const turns: TurnTrace[] = []
+  const turns: TurnTrace[] = [], times = timesOf(events)
+  let began = 0
   for (const [index, event] of events.entries()) {
-    if (event.type === 'turn-start') turns.push({ turn: event.turn, prompt: event.prompt, ts: event.ts, steps: [] })
+    const now = times[index]!
+    if (event.type === 'turn-start') {
+      turns.push({ turn: event.turn, prompt: event.prompt, ts: event.ts, steps: [] })
+      began = now
+    }
     const turn = turns.at(-1)
     if (!turn || event.type === 'turn-start') continue
     if (event.type === 'turn-end') { end(turn, event); continue }
-    const step = stepOf(turn, event)
-    add(step, event, events[index + 1])
-    step.ms = since(turn, event) - step.at
+    const step = stepOf(turn, event, now - began), next = times[index + 1]
+    add(step, event, next === undefined ? undefined : next - now)
+    step.ms = now - began - step.at
   }
   return turns
 }
 
-const since = ({ ts }: TurnTrace, event: SessionEvent): number => Math.max(0, Date.parse(event.ts) - Date.parse(ts))
+/** When each line was written, in ms behind the first, without what the clock was set by meanwhile: time does not go back, and nothing in a turn takes longer than the turn. */
+function timesOf(events: readonly SessionEvent[]): number[] {
+  let at = 0, longest = Infinity, before = NaN
+  const lasted = new Map(events.flatMap(event => event.type === 'turn-end' ? [[event.turn, event.elapsedMs]] : []))
+  return events.map(event => {
+    const ts = Date.parse(event.ts), passed = ts - before
+    if (event.type === 'turn-start') longest = lasted.get(event.turn) ?? Infinity
+    if (passed > 0 && passed <= longest + CLOCK_MS) at += passed
+    before = ts
+    return at
+  })
+}
 /** `system` and `tools` have no step of their own: they belong to the one that is being prepared. */
-function stepOf(turn: TurnTrace, event: SessionEvent): Step {
+function stepOf(turn: TurnTrace, event: SessionEvent, at: number): Step {
   const number = 'step' in event ? event.step : turn.steps.at(-1)?.step ?? 0
   const known = turn.steps.find(({ step }) => step === number)
   if (known) return known
-  const step = { step: number, at: since(turn, event), ms: 0, nodes: [] }
+  const step = { step: number, at, ms: 0, nodes: [] }
   turn.steps.push(step)
   return step
 }
@@ -59,7 +77,7 @@ function end(turn: TurnTrace, { reason, message, elapsedMs, usage, stats }: Even
   Object.assign(turn, { reason, ms: elapsedMs, usage, stats, ...(message !== undefined && { message }) })
 }
 
-function add({ nodes }: Step, event: SessionEvent, next: SessionEvent | undefined): void {
+function add({ nodes }: Step, event: SessionEvent, ms: number | undefined): void {
   const call = (id: string, name: string) => {
     const known = nodes.find(node => node.type === 'call' && node.id === id)
     if (known?.type === 'call') return known
@@ -74,7 +92,7 @@ function add({ nodes }: Step, event: SessionEvent, next: SessionEvent | undefine
       for (const { id, name, arguments: args } of event.toolCalls ?? []) call(id, name).arguments = parsed(args)
       return
     case 'request':
-      nodes.push({ type: 'request', model: event.model, attempt: event.attempt, ...(event.tools && { tools: event.tools.length }), ...(next && { ms: Date.parse(next.ts) - Date.parse(event.ts) }) })
+      nodes.push({ type: 'request', model: event.model, attempt: event.attempt, ...(event.tools && { tools: event.tools.length }), ...(ms !== undefined && { ms }) })
       return
     case 'usage': {
       const request = nodes.findLast(node => node.type === 'request')

@@ -23,7 +23,7 @@ export function writeCrashReport(folder: string, { daemon, error, facts }: Crash
   const shown = secrets.hideIn(error instanceof Error ? error : { name: typeof error, message: String(error) })
   const report = { ts: now.toISOString(), version: VERSION, node: process.version, platform: `${process.platform} ${process.arch}`, pid: process.pid, uptimeMs: Math.round(process.uptime() * 1000), ...memoryUse(), error: shown, ...facts && secrets.hideIn(facts) as object }
   writeFileSync(join(folder, name), `${JSON.stringify(report, null, 2)}\n`, { mode: 0o600 })
-  const all = readdirSync(folder).filter(file => file.startsWith(prefix)).sort()
-  for (const old of all.slice(0, -KEPT)) rmSync(join(folder, old), { force: true })
+  const others = readdirSync(folder).filter(file => file.startsWith(prefix) && file !== name).sort()      // this one stays, also when the clock was put back and its name sorts first
+  for (const old of others.slice(0, 1 - KEPT)) rmSync(join(folder, old), { force: true })
   return join(folder, name)
 }

@@ -98,6 +98,12 @@ describe('a crash report', () => {
     expect(text).not.toMatch(/canary|hx-mark|argv/)
     expect(JSON.parse(text)).toMatchObject({ turns: 2, pid: process.pid, error: { name: 'Error', message: '[hidden] is broken' } })
   })
+  it('is kept though the clock was put back, and its name sorts before all others', () => {
+    const at = folder(), write = (year: number, n: number) => writeCrashReport(at.path, { daemon: 'd', error: new Error(`${year}`) }, new Secrets(), new Date(Date.UTC(year, 0, 1, 0, n)))
+    for (let n = 0; n < 6; n++) write(2030, n)
+    const early = write(2020, 0)
+    expect([existsSync(early), readdirSync(at.path).length]).toEqual([true, 5])
+  })
 })
 
 describe('hx logs', () => {
