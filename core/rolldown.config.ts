@@ -17,7 +17,8 @@ const LATER = 'module-graph|module-record|module-cycles|compile|evaluation|resol
 const GROUPS = [
   { name: 'base', priority: 2, test: /core\/cli\/(main|connect|troubles|held|question)\.ts$|core\/agent\/vocabulary\.ts$|node_modules\/commander\// },
   { name: 'openai', priority: 2, test: /node_modules\/openai\/|plugins\/model-openai\/(http|headers)\.ts$/ },
-  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/app/|core/cli/(agent|in-process|admission|own-process)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|yaml|cordis|cosmokit|@cordisjs)/`) },
+  { name: 'yaml', priority: 2, test: /node_modules\/yaml\// },
+  { name: 'host', priority: 1, test: new RegExp(`core/(app|api)\\.ts$|core/app/|core/cli/(agent|in-process|admission|own-process)\\.ts$|core/(agent|kernel)/|core/loader/(?!${LATER})|node_modules/(zod|cordis|cosmokit|@cordisjs)/`) },
 ]
 
 /** zod brings its messages in 50 languages, a third of what a start would read; ours are English. */
@@ -43,13 +44,13 @@ const ascii: Plugin = {
     for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') chunk.code = chunk.code.replace(/[^\x00-\x7f]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
   },
 }
-/** What every run needs. Each other module of Node is loaded when something of it is used first: crypto alone is 36 modules, and most runs start no program. */
+/** What every run needs. Each other module of Node is loaded when something of it is used first: crypto alone is 36 modules, and most runs start no program. So is the YAML library, for a config that is not plain (core/loader/config-plain.ts). */
 const AT_ONCE = 'async_hooks|buffer|events|fs|module|os|path|process|timers|url|util'
 const whenUsed: Plugin = {
   name: 'when-used',
   generateBundle(_, bundle) {
-    const required = new RegExp(`\\brequire\\(([\"'\`]node:(?!(?:${AT_ONCE})[\"'\`]).*?[\"'\`])\\)`, 'g')
-    for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') chunk.code = chunk.code.replace(required, (_, id: string) => `new Proxy({},{get:(o,n)=>(o.all??=process.getBuiltinModule(${id}))[n]})`)
+    const required = new RegExp(`\\brequire\\(([\"'\`](?:node:(?!(?:${AT_ONCE})[\"'\`]).*?|\\./yaml\\.cjs)[\"'\`])\\)`, 'g')
+    for (const chunk of Object.values(bundle)) if (chunk.type === 'chunk') chunk.code = chunk.code.replace(required, (_, id: string) => `new Proxy({},{get:(o,n)=>(o.all??=${id.includes('node:') ? 'process.getBuiltinModule' : 'require'}(${id}))[n]})`)
   },
 }
 /** The doors as modules: the names of the CommonJS file behind them, so that there is one instance whoever asks. `build-id` names what was built, for caches of it. */
@@ -78,7 +79,7 @@ const build = defineConfig({
   platform: 'node',
   plugins: [englishOnly, withoutFetch, withoutPrograms, ascii, whenUsed, doors],
   external: [/^node:/, 'oxc-transform', /^@modelcontextprotocol\//],
-  resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts') } },
+  resolve: { alias: { 'harnessx/testing': join(root, 'core/testing.ts'), harnessx: join(root, 'core/api.ts'), yaml: join(root, 'node_modules/yaml/browser/dist/index.js') } },
   output: { dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name].cjs', cleanDir: true, minify: true, codeSplitting: { groups: GROUPS } },
   logLevel: 'warn',
   checks: { ineffectiveDynamicImport: false },               // what one command imports late, another one may need at once

@@ -5,6 +5,7 @@
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, visit, type YAMLMap } from 'yaml'
 import type { Place } from '../errors.js'
 import { MAX_DEPTH, tooMuch } from './config-limits.js'
+import { readPlain } from './config-plain.js'
 
 /** One thing that is wrong, where it stands. */
 export interface Problem { readonly file: string; readonly line?: number | undefined; readonly column?: number | undefined; readonly message: string }
@@ -40,10 +41,18 @@ export function parseConfigText(text: string, file: string): ConfigText {
 }
 
 function parse(text: string, file: string): ConfigText {
-  const nothing = (problem: Problem): ConfigText => ({ file, text, value: undefined, problems: [problem], place: () => ({ file }), keyPlace: () => ({ file }) })
   const limit = tooMuch(text)
-  if (limit) return nothing({ file, ...lineAndColumn(text, limit.offset), message: limit.message })
-
+  if (limit) return { file, text, value: undefined, problems: [{ file, ...lineAndColumn(text, limit.offset), message: limit.message }], place: () => ({ file }), keyPlace: () => ({ file }) }
+  const plain = readPlain(text)
+  if (!plain) return parseWhole(text, file)
+  return {
+    file, text, problems: [], value: plain.value,
+    place: path => ({ file, ...plain.find(path).value }),
+    keyPlace: path => { const { key, value } = plain.find(path); return { file, ...(key ?? value) } },
+  }
+}
+/** All of YAML, by the library. */
+export function parseWhole(text: string, file: string): ConfigText {
   const lines = new LineCounter()
   const doc = parseYaml(text, lines)
   const at = (offset: number | undefined): Place => {
