@@ -24,7 +24,7 @@ import { Kernel } from './kernel/kernel.js'
 import { Quarantine } from './kernel/quarantine.js'
 import type { Level, Log } from './kernel/log.js'
 import { memoryUse } from './kernel/memory-use.js'
-import { RecentErrors } from './kernel/recent-errors.js'
+import { isTrouble, RecentErrors } from './kernel/recent-errors.js'
 import type { TextSource } from './loader/files.js'
 import type { HeldFile } from './loader/held-changes.js'
 import { PluginHost, type PluginInfo, type ReloadReport } from './loader/host.js'
@@ -73,7 +73,7 @@ export class App {
   private constructor(options: AppOptions) {
     const { places, log, cwd, trust } = options
     this.#options = options
-    this.#forgetErrors = log.sink(this.#errors.sink)
+    this.#forgetErrors = log.sink(this.#errors.sink, isTrouble)
     const edits = this.#edits = new Edits(options, event => { this.#emit(event) })
     this.#kernel = new Kernel({ log })
     this.#store = new FileSessionStore({ folder: places.sessions, durability: () => edits.config.config.sessions.durability, report: (message, level) => { log.write(level, message) } })

@@ -81,7 +81,7 @@ export async function appOptions(io: Io, asked: Found, changes: HostChanges = {}
   const log = new Log()
   if (least !== 'nothing') {
     const sink = io.logSink(least)
-    log.sink(record => { enter(undefined, sink, record) })   // the host shows it, whoever logged it: it is no print of a plugin, which a chat and a daemon treat otherwise
+    log.sink(record => { enter(undefined, sink, record) }, io.shown(least))   // the host shows it, whoever logged it: it is no print of a plugin, which a chat and a daemon treat otherwise
   }
   const plugins = (changes.plugins ?? []).map(file => resolve(found.cwd, file))
   const fatal = (error: unknown) => { process.exit(io.fail(error)) }

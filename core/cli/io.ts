@@ -4,7 +4,7 @@
  */
 import { realpathSync, statSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
-import { isAtLeast, type Level, type LogRecord, type LogSink } from '../kernel/log.js'
+import { isAtLeast, type Level, type LogRecord, type LogSink, type Wanted } from '../kernel/log.js'
 import { at, HarnessError, messageOf, notStored, type Place } from '../errors.js'
 import { colours, plain, printable, wantsColour, type Paint } from './terminal.js'
 
@@ -19,7 +19,6 @@ export interface Globals {
 }
 
 export class Io {
-  readonly stdin = process.stdin
   readonly stdout = process.stdout
   readonly stderr = process.stderr
   readonly env = process.env
@@ -35,22 +34,29 @@ export class Io {
     this.stdout.on('error', (error: NodeJS.ErrnoException) => { if (error.code !== 'EPIPE') this.lost ??= error })
     this.stderr.on('error', () => {})                       // there is nowhere left to say so
   }
+  /** Node makes the stream when it is asked for, and loads all that reads files and pipes. */
+  get stdin(): typeof process.stdin { return process.stdin }
   get json(): boolean { return this.globals.json === true }
   /** Where the command stands, as a real path: `-C`, else the folder that was the current one when it was first asked for. */
   get cwd(): string { return this.#cwd ??= realFolder(this.globals.dir) }
   /** A person can be asked: both ends are terminals, and nobody parses the output. */
-  get interactive(): boolean { return this.stdin.isTTY === true && this.stderr.isTTY === true && !this.json }
+  get interactive(): boolean { return !this.json && this.stderr.isTTY === true && this.stdin.isTTY === true }
 
   say(text: string): void { this.stdout.write(text.endsWith('\n') ? text : `${text}\n`) }
   note(text: string): void { if (!this.globals.quiet) this.stderr.write(`${text}\n`) }
   line(value: unknown): void { this.stdout.write(`${JSON.stringify(value)}\n`) }
 
-  /** The host's log on a terminal: from `otherwise` on, everything with `-v`, errors alone with `-q`. */
-  logSink(otherwise: () => Level = () => 'warn'): LogSink {
+  /** What of the host's log is shown. */
+  shown(otherwise: () => Level = () => 'warn'): Wanted {
     const { quiet, verbose } = this.globals
+    return (level, part) => part !== 'stdout' && part !== 'stderr'                             // it stands there already
+      && isAtLeast(level, quiet ? 'error' : verbose ? 'debug' : otherwise())
+  }
+  /** The host's log on a terminal: from `otherwise` on, everything with `-v`, errors alone with `-q`. */
+  logSink(otherwise?: () => Level): LogSink {
+    const shown = this.shown(otherwise)
     return (record: LogRecord) => {
-      if (record.part === 'stdout' || record.part === 'stderr') return                        // it stands there already
-      if (!isAtLeast(record.level, quiet ? 'error' : verbose ? 'debug' : otherwise())) return
+      if (!shown(record.level, record.part)) return
       const who = record.plugin === undefined || record.message.startsWith(`plugin "${record.plugin}"`) ? 'hx' : `hx: plugin "${record.plugin}"`
       const tone = record.level === 'error' ? 'red' : record.level === 'warn' ? 'yellow' : 'dim'
       this.stderr.write(`${this.paintNote(tone, `${who}: ${printable(record.message)}`)}\n`)

@@ -1,4 +1,5 @@
 /** Reads a task and asks a person: what comes in over standard input. */
+import { fstatSync, readSync, statSync } from 'node:fs'
 import type { ApprovalAnswer, Approver } from '../agent/services.js'
 import { HarnessError, messageOf } from '../errors.js'
 import { exactRule, keepRule } from './always.js'
@@ -8,11 +9,27 @@ import { oneLine, printable } from './terminal.js'
 
 /** The words joined; standard input, when it is not a terminal, is read to its end and added. */
 export async function readTask(words: readonly string[], io: Io): Promise<string> {
-  const piped = io.stdin.isTTY === true ? '' : await readAll(io)
+  const piped = isAtHand() ? readNow() : io.stdin.isTTY === true ? '' : await readAll(io)
   const task = [words.join(' ').trim(), piped.trim()].filter(part => part !== '').join('\n\n')
   if (task === '') throw new HarnessError('usage', 'usage: hx agent "TASK"   (for example: hx agent "Read README.md and list src/*.js")')
   return task
 }
+
+/** A file, or nothing: no stream is made for what can be read at once. */
+function isAtHand(): boolean {
+  try {
+    const input = fstatSync(0)
+    return input.isFile() || (input.isCharacterDevice() && input.rdev === statSync('/dev/null').rdev)
+  } catch { return false }                                   // closed, or no such device here
+}
+function readNow(): string {
+  const buffer = Buffer.allocUnsafe(MAX_INPUT_BYTES + 1)
+  let size = 0
+  for (let read = -1; read !== 0 && size < buffer.length; size += read) read = readSync(0, buffer, size, buffer.length - size, null)
+  if (size > MAX_INPUT_BYTES) throw tooLong()
+  return buffer.toString('utf8', 0, size)
+}
+const tooLong = () => new HarnessError('usage', `standard input is longer than ${MAX_INPUT_BYTES / 1024} KB; put it into a file, and let the task name it`)
 
 /** A program that started this one may have left its standard input open: a person should see what is waited for. */
 const WAITED_MS = 1000
@@ -26,7 +43,7 @@ async function readAll(io: Io): Promise<string> {
     for await (const part of io.stdin) {
       const chunk = Buffer.isBuffer(part) ? part : Buffer.from(String(part))
       size += chunk.length
-      if (size > MAX_INPUT_BYTES) throw new HarnessError('usage', `standard input is longer than ${MAX_INPUT_BYTES / 1024} KB; put it into a file, and let the task name it`)
+      if (size > MAX_INPUT_BYTES) throw tooLong()
       chunks.push(chunk)
     }
   } catch (error) {

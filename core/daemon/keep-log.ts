@@ -15,9 +15,7 @@ export interface KeptLog {
 export function keepLog(log: Log, { file, least, alone }: KeptLog): () => void {
   const kept = new LogFile(file)
   const lost = (lines: number) => lineOf({ ts: new Date().toISOString(), level: 'error', message: `${lines} lines of this log could not be written and are lost`, part: 'daemon' })
-  const unsink = log.sink(record => {
-    if (isPrinted(record.part) || isAtLeast(record.level, least())) kept.write(lineOf(record), lost)
-  })
+  const unsink = log.sink(record => { kept.write(lineOf(record), lost) }, (level, part) => isPrinted(part) || isAtLeast(level, least()))
   const unprint = takePrints((line, stream, plugin) => { if (line.trim() !== '') log.write('info', line, undefined, plugin, stream) }, { alone })
   return () => {
     unprint()

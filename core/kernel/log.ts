@@ -19,6 +19,8 @@ export interface LogRecord {
   readonly fields?: Readonly<Record<string, unknown>> | undefined
 }
 export type LogSink = (record: LogRecord) => void
+/** Which records a sink is for. */
+export type Wanted = (level: Level, part: string | undefined) => boolean
 
 export interface Logger {
   debug(message: string, fields?: Record<string, unknown>): void
@@ -28,12 +30,12 @@ export interface Logger {
 }
 
 export class Log implements Logger {
-  readonly #sinks = new Set<LogSink>()
+  readonly #sinks = new Map<LogSink, Wanted>()
   /** What no record shows. */
   readonly secrets = new Secrets()
-  /** Adds a sink; the disposer takes it out. */
-  sink(sink: LogSink): () => void {
-    this.#sinks.add(sink)
+  /** Adds a sink, of all records or of those that are wanted; what nobody wants is not even made. The disposer takes it out. */
+  sink(sink: LogSink, wanted: Wanted = () => true): () => void {
+    this.#sinks.set(sink, wanted)
     return () => { this.#sinks.delete(sink) }
   }
   debug(message: string, fields?: Record<string, unknown>): void { this.write('debug', message, fields) }
@@ -49,9 +51,10 @@ export class Log implements Logger {
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   }
   write(level: Level, message: string, fields?: Record<string, unknown>, plugin?: string, part?: string): void {
-    if (this.#sinks.size === 0) return
+    const takers = [...this.#sinks].flatMap(([sink, wanted]) => wanted(level, part) ? [sink] : [])
+    if (takers.length === 0) return
     const record: LogRecord = { ts: new Date().toISOString(), level, message: this.secrets.hide(message), plugin, ...(part !== undefined && { part }), fields: fields && this.secrets.hideIn(fields) as Record<string, unknown> }
-    for (const sink of this.#sinks) {
+    for (const sink of takers) {
       try { sink(record) } catch (error) {
         this.#sinks.delete(sink)
         process.stderr.write(`hx: a log sink failed and was dropped: ${error instanceof Error ? error.message : String(error)}\n`)

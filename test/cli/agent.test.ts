@@ -1,11 +1,13 @@
+import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { buildRequest } from '../../core/agent/request.js'
 import type { SessionEvent } from '../../core/agent/session-events.js'
 import { endpointOf, specsOf } from '../../plugins/model-openai/endpoint.js'
 import { wireBody } from '../../plugins/model-openai/wire.js'
-import { place, until } from '../support/hx.js'
+import { CLI, place, until } from '../support/hx.js'
 import { startScriptedModel, type Script } from '../support/scripted-model.js'
 
 const FILES = { 'README.md': '# Demo\n\nA small project.\n', 'src/index.js': 'export {}\n', 'src/other.js': 'export {}\n', 'test.txt': 'here\n' }
@@ -133,6 +135,14 @@ describe('hx agent, from the shell', () => {
     const { agent, model } = await withModel(['ok'])
     await agent(['summarise', 'this'], { input: 'line one\nline two\n' })
     expect(model.requests[0]!.body.messages[1].content).toBe('summarise this\n\nline one\nline two')
+  })
+  it('adds a file that is its standard input, from where it is read to, and nothing of /dev/null', async () => {
+    const { model, folder, env, write } = await withModel(['ok', 'ok'])
+    write('task.txt', 'line one\nline two\n')
+    const sh = (line: string) => promisify(execFile)('sh', ['-c', line, process.execPath, CLI], { cwd: folder, env: { ...env, OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k' } })
+    await sh('{ read -r _; "$0" "$1" agent summarise; } < task.txt')
+    await sh('"$0" "$1" agent hello < /dev/null')
+    expect(model.requests.map(({ body }) => body.messages[1].content)).toEqual(['summarise\n\nline two', 'hello'])
   })
   it('prints text beside calls on stderr, once, also when the turn ends there', async () => {
     const { agent } = await withModel([{ text: 'I will look.', toolCalls: [{ name: 'glob', arguments: { pattern: '*' } }] }])
