@@ -75,7 +75,7 @@ const containmentOf = (workspace: WorkspaceService): WorkspaceService => ({
   resolve: (session, path, mode) => workspace.resolve(session, path, mode),
   openFor: (session, callId, path, mode) => { workspace.openFor(session, callId, path, mode) },
   bounds: (session, callId) => workspace.bounds(session, callId),
-  confine: (session, callId, launch) => { workspace.confine(session, callId, launch) },
+  confine: (session, callId, launch, standing) => { workspace.confine(session, callId, launch, standing) },
   readFile: (session, path, options) => workspace.readFile(session, path, options),
   writeFile: (session, path, data, options) => workspace.writeFile(session, path, data, options),
 })

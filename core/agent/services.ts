@@ -22,6 +22,8 @@ export interface ToolRun {
   readonly outputDir: string
   /** Every command line of a program that the tool starts goes through this: a sandbox may stand before it. */
   launch(argv: readonly string[]): readonly string[]
+  /** What the confinement of this call rests on now, in words that only compare. A program may be started ahead of the call that uses it where both this and the command line that `launch` gives are then what they were. Undefined: nothing is started ahead. */
+  readonly standing?: (() => string) | undefined
   /** What this call leaves running, until it is over: its effects are the call's. */
   lingers(over: Promise<unknown>): void
   /** Tells clients how far it is. */
@@ -215,6 +217,12 @@ export interface Bounds {
   readonly secret: readonly string[]
 }
 export type Launcher = (argv: readonly string[]) => readonly string[]
+/** How programs of a call are confined. */
+export interface Confinement {
+  readonly launch: Launcher
+  /** What of the machine it rests on beside its command line: another answer means that a program started before would be confined otherwise than one started now. */
+  readonly standing?: (() => string) | undefined
+}
 export interface WorkspaceService {
   /**
    * The one containment: the absolute real path behind `path` (relative to the session's cwd), or throws `outside_workspace` or `protected_path` in words for the model.
@@ -225,8 +233,8 @@ export interface WorkspaceService {
   openFor(session: SessionView, callId: string, path: string, mode: 'read' | 'write'): void
   /** The same rules for who can't ask `resolve` about each path: a sandbox. */
   bounds(session: SessionView, callId: string): Promise<Bounds>
-  /** From now on `run.launch` of this call is `launch`. Called by a plugin that confines programs, in `agent/tool-use` before `next()`; the last one stands. */
-  confine(session: SessionView, callId: string, launch: Launcher): void
+  /** From now on `run.launch` of this call is `launch`, and `run.standing` is `standing`. Called by a plugin that confines programs, in `agent/tool-use` before `next()`; the last one stands. */
+  confine(session: SessionView, callId: string, launch: Launcher, standing?: () => string): void
   /**
    * Bytes of a regular file: `resolve`, then a check of what was really opened, so that no link swapped in meanwhile leads out.
    * At most `maxBytes` from `offset` on (default: all of it). Errors of the file system (`ENOENT`, `EISDIR`, …) come through as they are.

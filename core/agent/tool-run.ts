@@ -53,7 +53,7 @@ async function use(turn: Turn, call: ToolCall): Promise<ToolResult> {
 /** The act itself, on the account of the tool's plugin. `signal` is also aborted when a handler around it has given up waiting. */
 async function execute(turn: Turn, call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
   const gone = new AbortController()
-  const confined = turn.ports.workspace.launcher(turn.session.view(), call.id) !== undefined
+  const confined = turn.ports.workspace.confinement(turn.session.view(), call.id) !== undefined
   const running = turn.ports.tools.use(call.name, confined, signal, async (tool, owner, linger) => {
     const free = letGoOf(call, owner, gone)
     try { return await runTool(turn, call, tool, owner, signal, linger) } finally { free() }
@@ -71,7 +71,8 @@ async function runTool(turn: Turn, call: ToolCall, tool: OfferedTool, owner: Own
   const run: ToolRun = {
     session: ports.workspace.callView(session.view(), call.id), ...turn.at, callId: call.id, signal,
     get outputDir() { return session.outputDir() },
-    launch: argv => ports.workspace.launcher(session.view(), call.id)?.(argv) ?? argv,
+    launch: argv => ports.workspace.confinement(session.view(), call.id)?.launch(argv) ?? argv,
+    get standing() { return ports.workspace.confinement(session.view(), call.id)?.standing },
     lingers: linger,
     progress: message => { if (!over) turn.input.emit({ type: 'progress', callId: call.id, name: call.name, message: String(message) }) },
   }

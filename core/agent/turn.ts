@@ -13,7 +13,7 @@ import type { Approvals } from './approvals.js'
 import { addUsage, NO_USAGE, priced, priceOf, type Prices, type Purse } from './cost.js'
 import type { Base } from './hooks.js'
 import type { Models } from './models.js'
-import type { Launcher, RunEvent } from './services.js'
+import type { Confinement, RunEvent } from './services.js'
 import type { Session } from './session.js'
 import type { SessionEventBody } from './session-events.js'
 import type { Tools } from './tools.js'
@@ -51,7 +51,7 @@ export interface Ports {
 export interface CallAccess {
   callView(session: SessionView, callId: string): SessionView
   approve(session: SessionView, callId: string): void
-  launcher(session: SessionView, callId: string): Launcher | undefined
+  confinement(session: SessionView, callId: string): Confinement | undefined
   forget(session: SessionView, callId: string): void
 }
 

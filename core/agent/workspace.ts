@@ -8,7 +8,7 @@ import { basename, isAbsolute, join, resolve, sep } from 'node:path'
 import { HarnessError, messageOf, show } from '../errors.js'
 import { DanglingLink, isInside, realPath } from './containment.js'
 import { readContained, writeContained, type Check } from './contained-file.js'
-import type { Bounds, Launcher, WorkspaceService } from './services.js'
+import type { Bounds, Confinement, Launcher, WorkspaceService } from './services.js'
 import type { SessionView } from './vocabulary.js'
 
 type Mode = 'read' | 'write'
@@ -40,7 +40,7 @@ export class Workspace implements WorkspaceService {
   /** Which call a view was made for: a path that was opened for it is open through this very object. */
   readonly #calls = new WeakMap<SessionView, string>()
   readonly #grants = new Map<string, Grant[]>()
-  readonly #launchers = new Map<string, Launcher>()
+  readonly #confined = new Map<string, Confinement>()
   readonly #known = new Map<string, { readonly real: Promise<string>; readonly until: number }>()
 
   constructor(options: WorkspaceOptions) {
@@ -79,12 +79,12 @@ export class Workspace implements WorkspaceService {
     ])
     return { writable: [...writable, ...opened], readable: [...outputs, ...shown], protected: guarded, secret }
   }
-  confine(session: SessionView, callId: string, launch: Launcher): void { this.#launchers.set(callKey(session, callId), launch) }
+  confine(session: SessionView, callId: string, launch: Launcher, standing?: () => string): void { this.#confined.set(callKey(session, callId), { launch, standing }) }
 
   // ---- for the loop
 
   /** How programs of this call are started, when a plugin said so. */
-  launcher(session: SessionView, callId: string): Launcher | undefined { return this.#launchers.get(callKey(session, callId)) }
+  confinement(session: SessionView, callId: string): Confinement | undefined { return this.#confined.get(callKey(session, callId)) }
 
   /** The session as one call sees it. */
   callView(session: SessionView, callId: string): SessionView {
@@ -99,7 +99,7 @@ export class Workspace implements WorkspaceService {
   /** The call is over, whatever came of it: ids of calls may come again. */
   forget(session: SessionView, callId: string): void {
     this.#grants.delete(callKey(session, callId))
-    this.#launchers.delete(callKey(session, callId))
+    this.#confined.delete(callKey(session, callId))
   }
 
   // ---- the policy

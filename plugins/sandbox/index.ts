@@ -11,6 +11,7 @@ import { z, type Context, type ToolResult } from 'harnessx'
 import { commandLine, ISOLATION } from './command-line.js'
 import { findProgram, look } from './files.js'
 import { gitFolders } from './git.js'
+import { standing } from './standing.js'
 import { systemPaths } from './system.js'
 
 export const name = 'sandbox'
@@ -45,7 +46,7 @@ export function apply(ctx: Context, config: z.infer<typeof Config>) {
     const home = homedir(), bounds = await ctx.workspace.bounds(session, call.id)
     const { argv, made } = commandLine({ program: bwrap.program, bounds, home, network: config.network, system: systemPaths(home, process.env['PATH'] ?? '', config.read, look), git: gitFolders(bounds.writable, home) }, look)
     for (const folder of made) mountPoints.add(folder)
-    ctx.workspace.confine(session, call.id, inner => [...argv, ...inner])
+    ctx.workspace.confine(session, call.id, inner => [...argv, ...inner], () => standing(argv))
     return withNote(await next(), config.network)
   })
 

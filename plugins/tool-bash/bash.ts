@@ -3,6 +3,7 @@
  * Returns as soon as the shell has exited, whoever still holds its output.
  */
 import { z, type Tool, type ToolOutput, type ToolRun } from 'harnessx'
+import { waitingShell, type Way } from './ahead.js'
 import { commandEnvironment } from './environment.js'
 import { settles, type Job } from './job.js'
 import type { Jobs } from './jobs.js'
@@ -47,11 +48,23 @@ export function bashTool(jobs: Jobs, shell: string, config: BashConfig): Tool {
       run.signal.throwIfAborted()
       if (background) refuseTooMany(jobs.running(run.session.id), config.maxBackground)
       const output = new Output({ folder: () => run.outputDir, maxCharacters: config.maxCharacters, maxBytes: config.maxBytes })
-      const job = await jobs.start(run.session.id, { argv: run.launch([shell, '-c', command]), cwd: run.session.cwd, env: commandEnvironment(process.env, config.env) }, output)
+      const place = { cwd: run.session.cwd, env: commandEnvironment(process.env, config.env) }
+      const way = wayAhead(run, shell, { ...place, command })
+      const job = await jobs.start(run.session.id, { ...place, argv: run.launch([shell, '-c', command]) }, output, way)
       run.lingers(job.over)
-      return background ? inBackground(job, timeout) : toItsEnd(job, run, timeout ?? config.timeout / 1000)
+      try {
+        return await (background ? inBackground(job, timeout) : toItsEnd(job, run, timeout ?? config.timeout / 1000))
+      } finally {
+        if (way && !run.signal.aborted) jobs.startAhead(run.session.id, way)
+      }
     },
   }
+}
+
+/** Bare, a shell is there as fast as a waiting one. */
+function wayAhead(run: ToolRun, shell: string, rest: Omit<Way, 'argv' | 'standing'>): Way | undefined {
+  const argv = waitingShell(shell), { standing } = run
+  return argv && standing && { ...rest, argv: run.launch(argv), standing }
 }
 
 async function toItsEnd(job: Job, run: ToolRun, seconds: number): Promise<ToolOutput> {

@@ -33,6 +33,7 @@ export function apply(ctx: Context, config: z.infer<typeof Config>): void {
   ctx.effect(() => () => jobs.stopAll(), 'commands')
   ctx.tools.register(bashTool(jobs, findShell(), config))
   ctx.tools.register(stopTool(jobs))
+  ctx.on('agent/turn-end', ({ session }) => { jobs.dropAhead(session.id) })
   ctx.on('agent/session-end', ({ session, reason }) => reason === 'archived' ? jobs.stopSession(session.id) : undefined)   // a closed one may be resumed and find its server running
   if (ctx.state['looked'] === true) return
   ctx.state['looked'] = true                                              // once per host, not at each reload; later, since a start that only asks one thing should not wait for it

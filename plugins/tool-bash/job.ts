@@ -6,26 +6,14 @@
  *
  * What a command leaves in the background keeps it from being over; its output is still read, so that it neither blocks nor dies of a broken pipe.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { messageOf } from 'harnessx'
 import type { Output, Stream } from './output.js'
 import type { PipeSupply } from './pipes.js'
 import { find, send, stopAll, type Target } from './processes.js'
+import { startProgram, type Command, type Program } from './program.js'
 
 export interface Ending { readonly code: number | null; readonly signal: NodeJS.Signals | null }
-export interface Command {
-  /** The shell and what it runs, and what may stand before it. */
-  readonly argv: readonly string[]
-  readonly cwd: string
-  readonly env: Readonly<Record<string, string>>
-  /** Value of the mark in its environment. */
-  readonly mark: string
-}
-
 export type StopOutcome = Awaited<ReturnType<typeof stopAll>>
 
 /** Between SIGTERM and SIGKILL. */
@@ -45,7 +33,8 @@ export class Job {
   #giveUp!: (ending: Ending) => void
   #stop: { readonly reason: string; readonly outcome: Promise<StopOutcome> } | undefined
 
-  private constructor(child: ChildProcess, streams: Readonly<Record<Stream, Readable>>, mark: string, output: Output) {
+  /** The program has not ended yet. */
+  constructor({ child, streams, mark }: Program, output: Output) {
     this.pid = child.pid!
     this.output = output
     this.#mark = mark
@@ -57,20 +46,7 @@ export class Job {
     this.over = Promise.all([this.exited, this.#pump('stdout', streams.stdout), this.#pump('stderr', streams.stderr)]).then(() => { this.#isOver = true })
   }
 
-  static async start({ argv: [program = '', ...args], cwd, env, mark }: Command, output: Output, supply: PipeSupply): Promise<Job> {
-    const pipes = await supply.take()                                     // without them sockets, and only /dev/stderr can not be opened
-    try {
-      const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', ...pipes?.childEnds ?? ['pipe', 'pipe'] as const] })
-      await new Promise<void>((resolve, reject) => { child.once('spawn', resolve).once('error', reject) })
-      return new Job(child, pipes ?? { stdout: child.stdout!, stderr: child.stderr! }, mark, output)
-    } catch (error) {
-      pipes?.stdout.destroy()
-      pipes?.stderr.destroy()
-      throw await startFailure(error, cwd, args.at(-1) ?? '')
-    } finally {
-      pipes?.childEnds.forEach(fd => { closeSync(fd) })
-    }
-  }
+  static async start(command: Command, output: Output, supply: PipeSupply): Promise<Job> { return new Job(await startProgram(command, supply), output) }
 
   get hasExited(): boolean { return this.#hasExited }
   /** Why it was stopped. */
@@ -117,11 +93,4 @@ export async function settles(promise: Promise<unknown>, ms: number): Promise<bo
   } finally {
     limit.abort()
   }
-}
-
-async function startFailure(error: unknown, cwd: string, command: string): Promise<Error> {
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === 'E2BIG') return new Error(`the command is too long for this system (${command.length.toLocaleString('en-US')} characters); write it to a file and run that`, { cause: error })
-  if (code === 'ENOENT' && !await stat(cwd).catch(() => undefined)) return new Error(`the working directory "${cwd}" does not exist any more`, { cause: error })
-  return new Error(`the shell could not be started: ${messageOf(error)}`, { cause: error })
 }
