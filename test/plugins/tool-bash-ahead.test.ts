@@ -196,9 +196,9 @@ describe.runIf(isLinux)('a waiting shell', () => {
     await job.over
     return JSON.stringify(await output.ends())
   }
-  const opened = async () => { const jobs = await Jobs.open(); onTestFinished(() => jobs.stopAll()); return jobs }
+  const opened = () => { const jobs = new Jobs(); onTestFinished(() => jobs.stopAll()); return jobs }
   it('is given every command as it stands', async () => {
-    const { path } = folder(), jobs = await opened()
+    const { path } = folder(), jobs = opened()
     await fc.assert(fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 60 }).map(word => word.replaceAll('\0', '')), async word => {
       expect(await ran(jobs, path, `printf %s '${word.replaceAll("'", `'\\''`)}' | od -An -v -tx1 | tr -d ' \\n'; echo .`)).toContain(`"${Buffer.from(word).toString('hex')}.`)
     }), { numRuns: 12 })
