@@ -15,7 +15,7 @@ import { Generation, type Optional } from './generation.js'
 import { changedGlobals, whatChanged } from './globals.js'
 import type { Context, PluginModule, Services as ServiceMap } from './hooks.js'
 import { Footprint, type Leak } from './leaks.js'
-import { within } from './limits.js'
+import { isThenable, within } from './limits.js'
 import type { Log } from './log.js'
 import { Owners, type Owner, type Scope } from './owners.js'
 import { cloneState } from './plain-state.js'
@@ -183,10 +183,9 @@ export class Kernel {
 
   async #start(generation: Generation, start: (ctx: Context, config: never) => unknown, exclusive: boolean, limitMs: number): Promise<void> {
     this.#mounted.add(generation)
-    const footprint = generation.footprint = new Footprint(generation.id, () => [...this.#mounted].reduce((sum, { timers }) => sum + timers.running, 0))
     try {
       const undo = await this.#apply(generation, start, limitMs).finally(() => {
-        footprint.mounted()
+        generation.footprint?.mounted()
         const changed = changedGlobals()
         if (changed !== undefined) generation.warn(`once it had loaded, ${whatChanged(changed)}`)
       })
@@ -206,10 +205,14 @@ export class Kernel {
     const { id } = generation
     const logger = this.log.of(id)
     const members = facade(generation, { services: this.#services, hooks: this.hooks, logger, changed: () => { this.changed() }, drop: child => this.#drop(child) })
+    let waits = true
     const applied = new Promise<unknown>((resolve, reject) => {
       generation.mount = this.#contexts.open(generation.parent?.ctx, id, members, async ctx => {
         try {
-          resolve(await runAs(generation, () => generation.footprint!.during(() => start(ctx, generation.config as never))))
+          const footprint = generation.footprint = new Footprint(id, () => [...this.#mounted].reduce((sum, { timers }) => sum + timers.running, 0))
+          const result = runAs(generation, () => footprint.during(() => start(ctx, generation.config as never)))
+          waits = isThenable(result)
+          resolve(await result)
         } catch (error) {
           reject(error)
         } finally {
@@ -218,6 +221,8 @@ export class Kernel {
       })
     })
     applied.then(undo => { if (generation.stage === 'disposed' && typeof undo === 'function') void this.#late(generation, undo as () => unknown) }, () => {})   // a late failure has been reported as a timeout
+    await Promise.resolve()                                  // it has been called: one that does not wait has ended and needs no limit
+    if (!waits) return applied
     const where = generation.file === undefined ? '' : ` (${generation.file})`
     return within(limitMs, applied, () => new HarnessError('plugin_timeout', `plugin "${id}"${where} did not finish loading within ${limitMs} ms: apply has not ended; what takes long belongs into a handler or a timer (timers of ctx start when apply has ended)`))
   }

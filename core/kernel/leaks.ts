@@ -19,14 +19,15 @@ const PASSING = /Req|^Immediate$|^TickObject$|^TTYWrap$|^SignalWrap$/
 type Census = ReadonlyMap<string, number>
 type Hearing = { readonly event: string | symbol; readonly listener: Function }
 
-/** Taken before a plugin is mounted, told when it is, and asked after it is disposed. */
+/** Taken right before `apply` is called, told when the plugin is mounted, and asked after it is disposed. */
 export class Footprint {
   readonly #plugin: string
   readonly #census: () => Census
   readonly #before: Census
   readonly #heard = new Set(hearings().map(({ listener }) => listener))
   #grown: Census = new Map()
-  #timers: number | undefined
+  /** Of the moment in which an `apply` that does not wait has ended. */
+  #after: Census | undefined
   #listeners: { readonly event: string | symbol; readonly listener: WeakRef<Function> }[] = []
   /** `ctxTimers`: how many timers of plugins run that were made through ctx; they are taken back in any case. */
   constructor(plugin: string, ctxTimers: () => number) {
@@ -35,17 +36,15 @@ export class Footprint {
     this.#before = this.#census()
   }
 
-  /** Calls `apply`. As long as it does not wait nobody else runs, so the timers of a plugin that never waits are known for sure: those of turns come and go all the time. */
+  /** Calls `apply`. As long as it does not wait nobody else runs, so what a plugin that never waits has made is known for sure: timers of turns come and go all the time. */
   during<T>(start: () => T): T {
-    const before = this.#census().get('Timeout') ?? 0
     const result = start()
-    if (!isThenable(result)) this.#timers = (this.#census().get('Timeout') ?? 0) - before
+    if (!isThenable(result)) this.#after = this.#census()
     return result
   }
   mounted(): void {
-    const grown = new Map(minus(this.#census(), this.#before))
-    if (this.#timers !== undefined) grown.set('Timeout', this.#timers)
-    this.#grown = grown
+    this.#grown = minus(this.#after ?? this.#census(), this.#before)
+    this.#after = undefined
     this.#listeners = hearings().filter(({ listener }) => !this.#heard.has(listener)).map(({ event, listener }) => ({ event, listener: new WeakRef(listener) }))
     this.#heard.clear()                                    // others' functions are not ours to keep
   }

@@ -56,15 +56,15 @@ export class Lineup implements TransactionPort {
   async replace(members: readonly Member[], commit: () => void, report: Report): Promise<void> {
     if (members.length === 0) return
     const { retired, restarted } = await transact(this, members, commit)
-    for (const generation of retired) this.#fade(generation)
-    for (const { id } of restarted) this.kernel.log.write('info', `plugin "${id}" was restarted with what it uses`, undefined, id)
+    const ms = report.elapsed()                                                           // they serve since the switch: whoever waits for it is told first, the rest can wait
     for (const { entry } of members) {
-      const ms = report.elapsed()
       entry.reloaded(ms)
       report.reloaded(entry.id)
-      this.kernel.log.write('info', `plugin "${entry.id}" reloaded as version ${entry.version} in ${Math.round(ms)} ms`, undefined, entry.id)
       this.#roster.emit('reloaded', { id: entry.id, version: entry.version, ms })
     }
+    for (const generation of retired) this.#fade(generation)
+    for (const { entry: { id, version } } of members) this.kernel.log.write('info', `plugin "${id}" reloaded as version ${version} in ${Math.round(ms)} ms`, undefined, id)
+    for (const { id } of restarted) this.kernel.log.write('info', `plugin "${id}" was restarted with what it uses`, undefined, id)
   }
   /** Takes an entry down, and before it whoever uses its services. */
   async unload(entry: Hosted, state: Inactive, reason?: string): Promise<void> {
