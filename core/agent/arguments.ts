@@ -4,6 +4,7 @@
  */
 import { z } from '../z.js'
 import { messageOf } from '../errors.js'
+import { adopt, freeze } from '../kernel/frozen.js'
 import type { Json } from './vocabulary.js'
 
 export type Arguments = Readonly<Record<string, unknown>>
@@ -39,7 +40,7 @@ export function readParameters(parameters: object): Schema {
   const { $schema: _, ...given } = '_zod' in parameters ? toJsonSchema(parameters as z.ZodType) : parameters as Record<string, Json>
   if (given.type !== 'object') throw new Error(`parameters must be a schema of an object, received one of type ${JSON.stringify(given.type)}`)
   let schema = '_zod' in parameters ? parameters as z.ZodType : undefined
-  const json = deepFreeze(schema ? given : structuredClone(given))      // the plugin's own object stays as it is; what zod makes is a copy already
+  const json = schema ? freeze(given) : adopt(given, 'parameters')      // the plugin's own object stays as it is; what zod makes is a copy already
   return {
     json,
     read(value) {
@@ -87,8 +88,4 @@ const kindOf = (value: unknown): string => value === null ? 'null' : Array.isArr
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some(inner => isDeeper(inner, levels - 1))
-}
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) for (const inner of Object.values(Object.freeze(value))) deepFreeze(inner)
-  return value
 }

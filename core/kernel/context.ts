@@ -46,7 +46,7 @@ export class Contexts {
     Object.defineProperties(scope, facade)
     fiber.runtime!.name = name
     const ctx = fiber.ctx as unknown as Context
-    void Promise.resolve().then(() => start(ctx)).finally(end)
+    void Promise.resolve().then(() => start(ctx)).finally(() => { setImmediate(end) })       // cordis' own notes on it can wait until whoever waits for the mount has gone on
     return { ctx, close: () => unstacked(() => fiber.dispose()).finally(() => { this.#spare ??= this.#make(this.#root) }) }
   }
   /** Fibers that are open: what the leak tests compare. */

@@ -52,6 +52,8 @@ export class Watcher {
   /** Real path → the followed files that it means. */
   #paths = new Map<string, Set<string>>()
   #files = new Set<string>()
+  /** Every folder that one of either is below. */
+  #above = new Set<string>()
   readonly #seen = new Map<string, string>()
   readonly #pending = new Set<string>()
   /** The text that was handed over last, where it isn't the one in use now. */
@@ -104,6 +106,7 @@ export class Watcher {
       if (realFolder !== folder) wanted.add(existing(dirname(folder)))
       for (const path of [join(realPath(folder) ?? folder, basename(file)), real]) if (path !== undefined) setOf(this.#paths, path).add(file)
     }
+    this.#above = foldersAbove([...this.#paths.keys(), ...this.#files])
     for (const file of this.#told.keys()) if (!this.#files.has(file)) this.#told.delete(file)
     for (const file of this.#seen.keys()) if (!this.#files.has(file)) this.#seen.delete(file)
     this.#watch(wanted)
@@ -152,6 +155,7 @@ export class Watcher {
     for (const file of below) { this.#touched.add(file); this.#look(file) }
   }
   #below(folder: string): string[] {
+    if (!this.#above.has(folder)) return []                              // asked at each event, mostly of a file
     const found = [...this.#paths].filter(([path]) => path.startsWith(folder + sep)).flatMap(([, files]) => [...files])
     return [...found, ...[...this.#files].filter(file => file.startsWith(folder + sep))]
   }
@@ -289,6 +293,11 @@ export class Watcher {
 const looksCut = (text: string | undefined, inUse: string | undefined): boolean =>
   text === undefined || text === '' || (inUse !== undefined && text.length < inUse.length && inUse.startsWith(text))
 
+function foldersAbove(paths: readonly string[]): Set<string> {
+  const folders = new Set<string>()
+  for (const path of paths) for (let folder = dirname(path); !folders.has(folder); folder = dirname(folder)) folders.add(folder)
+  return folders
+}
 function setOf(map: Map<string, Set<string>>, key: string): Set<string> {
   const present = map.get(key) ?? new Set()
   map.set(key, present)

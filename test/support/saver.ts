@@ -1,4 +1,4 @@
-/** Another process that saves files: see processes/saver.mjs. Its clock is the machine's, so its answers can be compared with `nanoseconds()` here. */
+/** Another process that saves files: see processes/saver.mjs. It answers `answerMs` after a save, so that its answer does not wake who is at work on it. Its clock is the machine's, so its answers can be compared with `nanoseconds()` here. */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -13,8 +13,8 @@ export interface Saver {
 }
 export const nanoseconds = (): bigint => process.hrtime.bigint()
 
-export function startSaver(): Saver {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('../../test/support/processes/saver.mjs', import.meta.url))], { stdio: ['pipe', 'pipe', 'inherit'] })
+export function startSaver(answerMs = 0): Saver {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../../test/support/processes/saver.mjs', import.meta.url)), String(answerMs)], { stdio: ['pipe', 'pipe', 'inherit'] })
   const waiting = new Map<string, { resolve: (at: bigint) => void; reject: (error: Error) => void }>()
   let last = 0
   createInterface({ input: child.stdout }).on('line', line => {

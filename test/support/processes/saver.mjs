@@ -53,8 +53,10 @@ const HOW = {
   },
 }
 
+const answerMs = Number(process.argv[2] ?? 0)
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, how, file, text } = JSON.parse(line)
   const now = await HOW[how](file, text)
+  if (answerMs > 0) await sleep(answerMs)
   process.stdout.write(`${id} ${now}\n`)
 }
