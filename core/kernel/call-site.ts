@@ -1,5 +1,5 @@
 /**
- * Where in a plugin's file a registration stands. The frame is taken at once, its line only when somebody looks: V8 compiles without lines, so the first one of a module parses it again.
+ * Where in a plugin's file a registration stands. The frame is kept at once, and read only when somebody looks: V8 compiles without lines, so the first one of a module parses it again.
  * A frame holds the function that registers, as the handler beside it does: it must not outlive that handler.
  */
 import { fileURLToPath } from 'node:url'
@@ -10,27 +10,31 @@ export type Locate = (raw: Place) => Place
 
 /** The line that called `below`, a function on the stack. */
 export function callSite(below: (...args: never[]) => unknown, locate: Locate): () => Place | undefined {
-  let site = frameBelow(below), place: Place | undefined
+  let kept: object | undefined = stackBelow(below), place: Place | undefined
   return () => {
-    const file = site?.getFileName()
+    const site = kept && frameOf(kept), file = site?.getFileName()
     if (site && file) place = asPath(locate({ file, line: site.getLineNumber() ?? undefined, column: site.getColumnNumber() ?? undefined }))
-    site = undefined
+    kept = undefined
     return place
   }
 }
 
 const asPath = (place: Place): Place => place.file.startsWith('file:') ? { ...place, file: fileURLToPath(place.file) } : place
 
-function frameBelow(below: (...args: never[]) => unknown): NodeJS.CallSite | undefined {
-  const { prepareStackTrace, stackTraceLimit } = Error
-  const holder: { stack?: unknown } = {}
+/** One frame, as the engine keeps it until its stack is read. */
+function stackBelow(below: (...args: never[]) => unknown): object {
+  const { stackTraceLimit } = Error
+  const holder = {}
   try {
     Error.stackTraceLimit = 1
-    Error.prepareStackTrace = (_error, sites) => sites
     Error.captureStackTrace(holder, below)
+    return holder
+  } finally { Error.stackTraceLimit = stackTraceLimit }
+}
+function frameOf(holder: { readonly stack?: unknown }): NodeJS.CallSite | undefined {
+  const { prepareStackTrace } = Error
+  try {
+    Error.prepareStackTrace = (_error, sites) => sites
     return (holder.stack as NodeJS.CallSite[])[0]
-  } finally {
-    Error.prepareStackTrace = prepareStackTrace
-    Error.stackTraceLimit = stackTraceLimit
-  }
+  } finally { Error.prepareStackTrace = prepareStackTrace }
 }

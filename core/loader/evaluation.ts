@@ -33,15 +33,19 @@ export class NativeModules {
   }
 }
 
-/** A top level that never ends must not hold the queue; the late end of one is of no interest any more. */
+/**
+ * A top level that never ends must not hold the queue; the late end of one is of no interest any more.
+ * Most end without waiting for anything: the clock is set only when the microtasks are through and one has not, which is when `nextTick` comes.
+ */
 export async function withinTopLevel(staged: ReadonlyMap<string, ModuleRecord>, { evaluateMs = 10_000, shown }: { readonly evaluateMs?: number; readonly shown: Shown }, work: () => Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
+  let timer: NodeJS.Timeout | undefined, over = false
   const working = work()
   try {
     await Promise.race([working, new Promise<never>((_, reject) => {
-      timer = setTimeout(() => { reject(unfinished(staged, evaluateMs, shown)) }, evaluateMs)
+      process.nextTick(() => { if (!over) timer = setTimeout(() => { reject(unfinished(staged, evaluateMs, shown)) }, evaluateMs) })
     })])
   } finally {
+    over = true
     clearTimeout(timer)
     working.catch(() => {})                                 // already told, or dropped as late
   }

@@ -162,7 +162,7 @@ export class ModuleGraph {
     }
     const old = this.#live.get(file)
     if (file.endsWith('.json')) return jsonModule(file, source, this.#options.shown(file))
-    return new ModuleRecord(file, source, old?.source === source && old.compiled ? old.compiled : this.#compile(file, source))
+    return new ModuleRecord(file, source, old?.source === source && old.compiled ? old.compiled : this.#compile(file, source), old)
   }
   #compile(file: string, source: string): Compiled {
     const ready = this.#compiled.get(file)
@@ -221,7 +221,7 @@ export class ModuleGraph {
     const { compiled, namespace } = record
     if (!compiled) { record.done = true; return Object.freeze(namespace) }
     if (compiled.commonjs) {
-      const native = await this.#native.import(pathToFileURL(record.file).href) as Record<string, unknown>
+      const native = await this.#native.import(record.href) as Record<string, unknown>
       for (const name of Object.keys(native)) define(namespace, name, () => native[name])
     } else {
       remember(record)
@@ -275,7 +275,7 @@ export class ModuleGraph {
 
   #metaOf(record: ModuleRecord): object {
     return Object.assign(Object.create(null), {
-      url: record.url.slice(0, record.url.lastIndexOf('?')), filename: record.file, dirname: dirname(record.file),
+      url: record.href, filename: record.file, dirname: dirname(record.file),
       resolve: (specifier: unknown): string => {
         const target = this.#resolve(String(specifier), record, this.#files())
         return target.kind === 'host' ? target.name : target.kind === 'native' ? (target.url.includes(':') ? target.url : `node:${target.url}`) : pathToFileURL(target.file).href

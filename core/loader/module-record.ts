@@ -30,13 +30,15 @@ export class ModuleRecord implements Version {
   running: Promise<Namespace> | undefined
   done = false
 
-  /** Without `compiled` it is JSON. */
-  constructor(file: string, source: string, compiled: Compiled | undefined) {
+  /** Without `compiled` it is JSON. `before`: an earlier version, which has made the file's URL already. */
+  constructor(file: string, source: string, compiled: Compiled | undefined, before?: ModuleRecord) {
     this.file = file
     this.source = source
-    this.url = `${pathToFileURL(file).href}?v=${++versions}`
+    this.url = `${before?.href ?? pathToFileURL(file).href}?v=${++versions}`
     this.compiled = compiled
   }
+  /** The URL of the file, whichever version. */
+  get href(): string { return this.url.slice(0, this.url.lastIndexOf('?')) }
 }
 
 /** Where a module finds the modules of its own time. The live one and a staged one hold them; an old one only remembers what others still hold. */
