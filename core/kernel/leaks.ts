@@ -24,16 +24,17 @@ export class Footprint {
   readonly #plugin: string
   readonly #census: () => Census
   readonly #before: Census
-  readonly #heard = new Set(hearings().map(({ listener }) => listener))
+  readonly #heard = new Set<Function>()
   #grown: Census = new Map()
   /** Of the moment in which an `apply` that does not wait has ended. */
   #after: Census | undefined
-  #listeners: { readonly event: string | symbol; readonly listener: WeakRef<Function> }[] = []
+  readonly #listeners: { readonly event: string | symbol; readonly listener: WeakRef<Function> }[] = []
   /** `ctxTimers`: how many timers of plugins run that were made through ctx; they are taken back in any case. */
   constructor(plugin: string, ctxTimers: () => number) {
     this.#plugin = plugin
     this.#census = () => census(ctxTimers())
     this.#before = this.#census()
+    for (const { listener } of hearings()) this.#heard.add(listener)
   }
 
   /** Calls `apply`. As long as it does not wait nobody else runs, so what a plugin that never waits has made is known for sure: timers of turns come and go all the time. */
@@ -45,7 +46,7 @@ export class Footprint {
   mounted(): void {
     this.#grown = minus(this.#after ?? this.#census(), this.#before)
     this.#after = undefined
-    this.#listeners = hearings().filter(({ listener }) => !this.#heard.has(listener)).map(({ event, listener }) => ({ event, listener: new WeakRef(listener) }))
+    for (const { event, listener } of hearings()) if (!this.#heard.has(listener)) this.#listeners.push({ event, listener: new WeakRef(listener) })
     this.#heard.clear()                                    // others' functions are not ours to keep
   }
   /** To be called right before disposal; the answer is to be asked for after it. */
@@ -80,7 +81,9 @@ function census(ctxTimers: number): Census {
   for (const type of process.getActiveResourcesInfo()) if (!PASSING.test(type)) counts.set(type, (counts.get(type) ?? 0) + 1)
   return counts
 }
-const hearings = (): Hearing[] => process.eventNames().flatMap(event => process.rawListeners(event as 'exit').map(listener => ({ event, listener })))
+function* hearings(): Generator<Hearing> {
+  for (const event of process.eventNames()) for (const listener of process.rawListeners(event as 'exit')) yield { event, listener }
+}
 
 function minus(after: Census, before: Census): Census {
   const grown = new Map<string, number>()

@@ -75,7 +75,7 @@ export class Watcher {
     const { watch } = await import('chokidar')
     const chokidar = watch([], { depth: 0, ignoreInitial: true, atomic: false, ignored: path => !this.#folders.has(path) })
     this.#chokidar = chokidar
-    chokidar._readdirp = () => undefined                                 // it would list the whole folder before it tells of an event: half of all the time from a save to us, for a list that nobody reads
+    chokidar._nodeFsHandler._handleRead = () => undefined                // it would list the whole folder before it tells of an event: half of all the time from a save to us, for a list that nobody reads
     chokidar.on('raw', (_, name, details) => { const { watchedPath } = details as { watchedPath?: string }; if (name && watchedPath) this.#event(watchedPath, name) })
     chokidar.on('error', error => { this.#failed(error as NodeJS.ErrnoException) })
     const ready = new Promise<void>(resolve => { chokidar.once('ready', () => { resolve() }) })
