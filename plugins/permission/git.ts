@@ -8,6 +8,9 @@ const SETTINGS = /^(?:--exec-path=|alias\.[^=]*=!|(?:core\.(?:pager|editor|sshco
 const VARIABLES = /^GIT_(?:CONFIG_(?:COUNT|PARAMETERS|GLOBAL|SYSTEM|KEY_\d+|VALUE_\d+)|EXEC_PATH|TEMPLATE_DIR)$/
 export const bringsSettings = (name: string, value: string): boolean => VARIABLES.test(name) && value !== '/dev/null'
 export const SETS = 'a setting of git names a program to run'
+/** A folder that git never made obeys no less: it holds settings that name programs. */
+export const OTHER_GIT = 'git obeys the settings of the folder that it is told to take'
+export const isOwnGit = (folder: string): boolean => folder === '' || /(?:^|\/)\.git\/?$/.test(folder)
 
 export function gitRuns(rest: readonly string[]): readonly Inner[] {
   const at = rest.findIndex((word, i) => (word === 'run' && rest[i - 1] === 'bisect') || word === 'foreach')
@@ -16,6 +19,7 @@ export function gitRuns(rest: readonly string[]): readonly Inner[] {
   const key = rest[0] === 'config' || rest.includes('config') ? rest.slice(rest.indexOf('config') + 1).map((word, i, all) => i < all.length - 1 ? `${word}=${all[i + 1]}` : word) : []
   const setting = [...rest.map(word => word.replace(/^--config(?:-env)?=/, '')), ...key].some(word => SETTINGS.test(word))
   const callbacks = rest.flatMap((word, i) => /^--[\w-]+-callback(?:=|$)/.test(word) ? interpreted('python', ['-c', ` ${word.includes('=') ? word.slice(word.indexOf('=') + 1) : rest[i + 1] ?? ''}`], undefined) : [])
-  return [...runs, ...transports, ...packs, ...callbacks, ...setting ? [unclear(SETS)] : []]
+  const folder = rest.some((word, i) => /^--git-dir(?:=|$)/.test(word) && !isOwnGit(word.includes('=') ? word.slice(word.indexOf('=') + 1) : rest[i + 1] ?? ''))
+  return [...runs, ...transports, ...packs, ...callbacks, ...setting ? [unclear(SETS)] : [], ...folder ? [unclear(OTHER_GIT)] : []]
 }
 

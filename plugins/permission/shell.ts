@@ -4,8 +4,8 @@
  * Invariants: nothing that runs is left out; what can't be known before it runs is a hole in a word, or a sentence in `unclear`.
  */
 import { forEachChild, parse, type Assignment, type Command, type ParsedScript, type Redirection, type Script, type SyntaxNode, type Word, type WordPart } from 'unbash'
+import { obeys } from './obeyed.js'
 import { GLOB, HOLE, isOpen, readable } from './word.js'
-import { bringsSettings, SETS } from './git.js'
 import { innerOf } from './wrappers.js'
 
 export interface SimpleCommand {
@@ -119,11 +119,13 @@ class Reader {
   #simple(words: readonly string[], assignments: SimpleCommand['assignments'], stdin: string | undefined): void {
     if (!this.#add({ words, assignments, source: [...assignments.map(({ name, value }) => `${name}=${value}`), ...words].map(readable).join(' ') })) return
     const [name] = words
+    for (const { name: variable, value } of assignedIn(name ?? '', words, assignments)) {
+      const reason = obeys(variable, value)
+      if (reason !== undefined) this.unclear.add(reason)
+    }
     if (name === undefined) return
     if (isOpen(name) || name.startsWith('/dev/fd/')) return void this.unclear.add(`the command itself is only known when it runs (${readable(name)})`)
     if (EVALUATING.has(name) || (EVALUATING_V.has(name) && words.includes('-v'))) this.#literal(words)
-    if (assignedIn(name, words, assignments).some(({ name: variable, value }) => /^(?:BASH_)?ENV$/.test(variable) && (isOpen(value) || /^\/(?:dev|proc)\//.test(value)))) this.unclear.add('a shell begins with a file that is only known when it runs')
-    if (assignedIn(name, words, assignments).some(({ name: variable, value }) => bringsSettings(variable, value))) this.unclear.add(SETS)
     if (words.some(word => /^BASH_FUNC_.+=/s.test(word))) this.unclear.add('a function comes through the environment')
     for (const { name: variable, value } of assignedIn(name, words, assignments)) if (RUN_VARIABLES.test(variable)) this.#beside(() => { this.script(value, this.#depth + 1) }, 'forgotten')
     this.#move(words)

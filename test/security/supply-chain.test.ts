@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 const read = (file: string) => readFileSync(fileURLToPath(new URL(`../../${file}`, import.meta.url)), 'utf8')
 interface Locked { readonly version?: string; readonly resolved?: string; readonly integrity?: string; readonly dev?: boolean; readonly optional?: boolean; readonly peer?: boolean; readonly devOptional?: boolean; readonly hasInstallScript?: boolean; readonly link?: boolean }
 const lock = JSON.parse(read('package-lock.json')) as { readonly lockfileVersion: number; readonly packages: Readonly<Record<string, Locked>> }
-const manifest = JSON.parse(read('package.json')) as { readonly dependencies: Readonly<Record<string, string>>; readonly devDependencies: Readonly<Record<string, string>>; readonly peerDependenciesMeta?: Readonly<Record<string, { optional?: boolean }>>; readonly scripts: Readonly<Record<string, string>> }
+const manifest = JSON.parse(read('package.json')) as { readonly dependencies: Readonly<Record<string, string>>; readonly devDependencies: Readonly<Record<string, string>>; readonly peerDependenciesMeta?: Readonly<Record<string, { optional?: boolean }>>; readonly scripts: Readonly<Record<string, string>>; readonly publishConfig: object }
 const installed = Object.entries(lock.packages).filter(([path, one]) => path !== '' && !one.dev && !one.peer && !one.devOptional)
 
 describe('what an install brings', () => {
@@ -27,6 +27,11 @@ describe('what an install brings', () => {
   it('names no host of a registry, so that it is taken from whichever one is set', () => {
     expect(lock.lockfileVersion).toBe(3)
     expect(Object.values(lock.packages).filter(({ resolved }) => resolved !== undefined && /^[a-z+]+:/.test(resolved))).toEqual([])
+  })
+  it('is published with a statement of where it was built, and the run of CI asks for the signatures of what it installs', () => {
+    expect(manifest.publishConfig).toEqual({ access: 'public', provenance: true })
+    expect(read('.ci/run')).toContain('npm audit signatures')
+    expect(read('.ci/run')).toContain('npm ci --ignore-scripts')
   })
   it('leaves the heavy ones to whoever switches their plugin on', () => {
     for (const name of ['@modelcontextprotocol/sdk', 'fastify', 'ink', 'express', '@opentelemetry/sdk-node']) expect(manifest.dependencies, name).not.toHaveProperty(name)
