@@ -1,11 +1,12 @@
 /**
  * Sees to it that the daemon can be met as long as it runs: who cleans up temporary folders may take its socket, token or mark away, and whoever looks for it then would find a lock that nobody answers for.
- * Looks every other second, and puts back what is gone. Knows no HTTP. What was there and was changed is left alone: a token is changed by a person who means it.
+ * Looks every other second, and puts back what is gone or is none any more (an empty token, a file in the place of the socket). Knows no HTTP. Another token is left alone: it is changed by a person who means it.
  */
-import { existsSync } from 'node:fs'
+import { lstat, rm } from 'node:fs/promises'
 import { messageOf } from '../errors.js'
 import type { Logger } from '../kernel/log.js'
-import { securedFolder, writeToken, type Endpoint } from './endpoint.js'
+import { readToken, securedFolder, writeToken, type Endpoint } from './endpoint.js'
+import { readMark } from './run-mark.js'
 
 const LOOK_MS = 2000
 
@@ -19,13 +20,14 @@ export interface Met {
 export function keepMet(endpoint: Endpoint, met: Met, log: Logger): () => Promise<void> {
   let mending: Promise<void> | undefined, told: string | undefined
   const mend = async () => {
-    const gone = [endpoint.socket, endpoint.token, endpoint.mark].filter(file => !existsSync(file))
+    const gone = await missing(endpoint)
     if (gone.length === 0) return
     await securedFolder(endpoint)
+    for (const file of gone) await rm(file, { force: true })
     if (gone.includes(endpoint.token)) await writeToken(endpoint)
     if (gone.includes(endpoint.socket)) await met.listen()
     if (gone.includes(endpoint.mark)) await met.mark()
-    log.warn(`somebody removed ${gone.map(file => `"${file}"`).join(', ')}; put back, so that this daemon can be met again`)
+    log.warn(`somebody removed or spoilt ${gone.map(file => `"${file}"`).join(', ')}; put back, so that this daemon can be met again`)
     told = undefined
   }
   const timer = setInterval(() => {
@@ -39,4 +41,10 @@ export function keepMet(endpoint: Endpoint, met: Met, log: Logger): () => Promis
     clearInterval(timer)
     await mending
   }
+}
+
+/** What is not there, or can't be used: nobody would find this daemon by it. */
+async function missing(endpoint: Endpoint): Promise<string[]> {
+  const there = await Promise.all([lstat(endpoint.socket).then(found => found.isSocket(), () => false), readToken(endpoint).catch(() => undefined), readMark(endpoint).catch(() => undefined)])
+  return [endpoint.socket, endpoint.token, endpoint.mark].filter((_, at) => !there[at])
 }

@@ -29,7 +29,10 @@ export class Files {
   constructor(texts: TextSource = new Map<string, string>()) { this.#texts = texts }
 
   text(path: string): string {
-    if (!this.#texts.has(path)) return readFileSync(path, 'utf8')
+    if (!this.#texts.has(path)) {
+      if (this.#stat(path)?.isFile() === false) throw new Error(`EINVAL: not a file "${path}"`)      // a pipe that nobody writes would hold us
+      return readFileSync(path, 'utf8')
+    }
     const text = this.#texts.get(path)
     if (text === undefined) throw new Error(`ENOENT: no such file "${path}"`)
     return text

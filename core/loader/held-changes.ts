@@ -124,7 +124,7 @@ function changedAt(path: string, thorough: boolean): number {
 }
 
 function read(file: string): string | undefined {
-  try { return readFileSync(file, 'utf8') } catch { return undefined }       // not there, or not to be read: whoever loads it says which
+  try { return statSync(file).isFile() ? readFileSync(file, 'utf8') : undefined } catch { return undefined }       // not there, no file, or not to be read: whoever loads it says which
 }
 /** What was held when it was written, and stands there still: else a person has saved it since, or put it back. */
 function kept(store: string): [file: string, held: Held][] {

@@ -1,9 +1,9 @@
-/** What stands on the disk now, asked again and again while it changes: nothing here throws, what is not there is undefined. */
+/** What stands on the disk now, asked again and again while it changes: nothing here throws or waits (a pipe that nobody writes would hold us), what is not there is undefined. */
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 export function read(file: string): string | undefined {
-  try { return readFileSync(file, 'utf8') } catch { return undefined }   // not there, a folder, not readable: whoever loads it says which
+  try { return stat(file)?.isFile() ? readFileSync(file, 'utf8') : undefined } catch { return undefined }   // not there, no file, not readable: whoever loads it says which
 }
 export function realPath(path: string): string | undefined {
   try { return realpathSync.native(path) } catch { return undefined }    // not there (yet)

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { basename, join } from 'node:path'
@@ -26,7 +27,7 @@ describe('a plugin that a daemon could not load', () => {
   })
 })
 
-describe('a daemon whose files somebody cleans up', () => {
+describe('a daemon whose files somebody cleans up or spoils', () => {
   it('puts them back and can be met again, and who was connected stays so: the socket, the token, the whole folder', async () => {
     const one = await daemon(['first', { hang: 'body' }, '.sock', '.token', 'all'], FILES), { run } = endpoint(one)
     await one.hx(['agent', 'hi'])
@@ -36,7 +37,9 @@ describe('a daemon whose files somebody cleans up', () => {
     const putBack = () => readFileSync(log, 'utf8').split('put back, so that this daemon can be met again').length - 1
     for (const kind of ['.sock', '.token', 'all']) {
       const before = putBack()
-      rmSync(kind === 'all' ? run : join(run, readdirSync(run).find(name => name.endsWith(kind))!), { recursive: true })
+      const file = join(run, readdirSync(run).find(name => name.endsWith(kind)) ?? '')
+      rmSync(file, { recursive: true })
+      if (kind !== 'all') writeFileSync(file, '', { mode: 0o600 })      // a disk that was full, a tool that writes over what it finds
       await until(() => putBack() > before)
       expect(await one.hx(['agent', 'hello?'])).toMatchObject({ code: 0, stdout: `${kind}\n`, stderr: expect.not.stringContaining('crashed') as unknown })
       expect([await pidOf(one), following.child.exitCode]).toEqual([pid, null])
@@ -45,6 +48,23 @@ describe('a daemon whose files somebody cleans up', () => {
     expect((await one.hx(['stop'])).code).toBe(0)
     expect(await following.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('the host shuts down') as unknown })
     expect(readdirSync(run).filter(name => !name.endsWith('.strikes'))).toEqual([])
+  })
+})
+
+describe('a file that becomes a pipe which nobody writes', () => {
+  it('does not hold the daemon up, be it the config or a plugin: what was in force stays, and that is said', async () => {
+    const here = place({ 'harness.config.yaml': 'agent: { model: offline }\nplugins: [guard, tool-fs, model-offline]\n', 'plugins/guard.ts': 'export function apply() {}\n', 'README.md': '# x\n' })
+    onTestFinished(async () => { await here.hx(['stop']) })
+    await here.hx(['start', '--trust'])
+    const logs = join(here.env['HX_HOME']!, 'state', 'logs'), log = () => readdirSync(logs).filter(name => name.endsWith('.log')).map(name => readFileSync(join(logs, name), 'utf8')).join('')
+    for (const [file, said] of [['plugins/guard.ts', 'could not be reloaded and keeps running as before'], ['harness.config.yaml', 'is not a file; the last good config stays in force']] as const) {
+      const path = join(here.folder, file), text = readFileSync(path, 'utf8')
+      expect(spawnSync('sh', ['-c', 'mkfifo "$0.pipe" && mv "$0.pipe" "$0"', path]).status).toBe(0)
+      await until(() => log().includes(said))
+      rmSync(path)
+      writeFileSync(path, text)
+    }
+    expect(await here.hx(['agent', 'Read README.md'])).toMatchObject({ code: 0, stderr: expect.not.stringContaining('crashed') as unknown })
   })
 })
 
