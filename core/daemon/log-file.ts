@@ -1,8 +1,10 @@
 /**
  * The daemon's log on the disk: appended to line by line, put aside when it has grown, for the owner alone. Knows no record.
- * Writing never throws: where the disk takes nothing, lines are counted, and the loss is told when it takes some again. The file stays open, so that a log is possible when descriptors have run out.
+ * Writing never throws: where the disk takes nothing, lines are counted, and the loss is told when it takes some again. The file stays open, so that a log is possible when descriptors have run out; one that somebody removed is made anew, since nobody reads what is written into it.
  */
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { makeFolder } from '../kernel/folder.js'
 
 const MAX_BYTES = 10 * 1024 * 1024, FILES = 5
 
@@ -38,6 +40,7 @@ export class LogFile {
 
   #append(line: string): void {
     const bytes = Buffer.from(line)
+    if (fstatSync(this.#fd).nlink === 0) this.#begin()
     if (this.#size > 0 && this.#size + bytes.length > this.#maxBytes) this.#rotate()
     for (let done = 0; done < bytes.length;) {
       const written = writeSync(this.#fd, bytes, done)
@@ -55,10 +58,14 @@ export class LogFile {
           if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
         }
       }
-      const fd = openSync(this.#file, 'a', 0o600)
-      closeSync(this.#fd)
-      this.#fd = fd
-      this.#size = 0
+      this.#begin()
     } catch { /* goes on in the file that is open, wherever its name is now */ }
+  }
+  #begin(): void {
+    makeFolder(dirname(this.#file))
+    const fd = openSync(this.#file, 'a', 0o600)
+    closeSync(this.#fd)
+    this.#fd = fd
+    this.#size = fstatSync(fd).size
   }
 }

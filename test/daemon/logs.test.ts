@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -58,6 +58,17 @@ describe('the file of the log', () => {
     expect(readdirSync(at.path).sort()).toEqual(['d.log', 'd.log.1', 'd.log.2', 'd.log.3', 'd.log.4'])
     expect(logFiles(file).map(one => lines(readFileSync(one, 'utf8')).map(line => Number(line.replaceAll('.', ''))))).toEqual([[19, 20], [17, 18], [15, 16], [13, 14], [11, 12]])
     for (const one of logFiles(file)) expect(statSync(one).mode & 0o777).toBe(0o600)
+  })
+  it('is made anew when somebody removes it, with its folder, and loses no line', () => {
+    const at = folder(), file = at.at('logs/a.log')
+    mkdirSync(at.at('logs'))
+    const log = new LogFile(file)
+    log.write('1\n', String)
+    rmSync(at.at('logs'), { recursive: true })
+    log.write('2\n', String)
+    log.write('3\n', String)
+    log.close()
+    expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['2\n3\n', 0o600])
   })
   it('goes on in the same file when it can not be put aside', () => {
     const at = folder(), file = at.at('d.log'), log = new LogFile(file, 100)
