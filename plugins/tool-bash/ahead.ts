@@ -91,7 +91,7 @@ class WaitingShell {
   }
   run(command: string, output: Output): Job {
     this.#hold(true)
-    this.#input.end(`${command}\0`)
+    this.#input.end(`${command}\0`, () => { this.#input.destroy() })     // what was written waits in the pipe
     return new Job(this.#program, output)
   }
   /** At once: there is nothing in it to be ended gently. */
