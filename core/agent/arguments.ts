@@ -39,6 +39,7 @@ export interface Schema {
 export function readParameters(parameters: object): Schema {
   const { $schema: _, ...given } = '_zod' in parameters ? toJsonSchema(parameters as z.ZodType) : parameters as Record<string, Json>
   if (given.type !== 'object') throw new Error(`parameters must be a schema of an object, received one of type ${JSON.stringify(given.type)}`)
+  if (isDeeper(given, MAX_DEPTH)) throw new Error(`parameters are nested over ${MAX_DEPTH} levels, or hold themselves`)
   let schema = '_zod' in parameters ? parameters as z.ZodType : undefined
   const json = schema ? freeze(given) : adopt(given, 'parameters')      // the plugin's own object stays as it is; what zod makes is a copy already
   return {

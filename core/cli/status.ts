@@ -9,7 +9,8 @@ import { troubles } from './troubles.js'
 export async function status(io: Io): Promise<number> {
   const daemon = await runningDaemon(io)
   if (!daemon) {
-    const crashed = await (await import('../daemon/run-mark.js')).readMark(find(io).endpoint)
+    const { endpoint } = find(io), crashed = await (await import('../daemon/run-mark.js')).readMark(endpoint)
+    if (crashed && !await (await import('./launch.js')).isFree(endpoint.lock)) throw new HarnessError('daemon_missing', `a daemon of this config begins, or runs and can not be met; try again in a moment, and if that lasts, see "hx logs"`)
     throw new HarnessError('daemon_missing', crashed ? `no daemon is running for this config: the last one (pid ${crashed.pid}) ended without being stopped; see "hx logs", start it with "hx start"` : 'no daemon is running for this config; start one with "hx start"')
   }
   const [now, plugins] = await Promise.all([daemon.status(), daemon.plugins()]).finally(() => daemon.close())

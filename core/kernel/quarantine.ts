@@ -3,7 +3,7 @@
  * A record holds for exactly that code and config: a change of either ends it. Read and written whole and at once, so that the thread which watches a stuck process can do it too.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeFolder } from './folder.js'
 
@@ -54,7 +54,7 @@ export class Quarantine {
 /** The config is kept as a digest: it may hold a secret. */
 export const configDigest = (config: unknown): string => sha(JSON.stringify(config) ?? '')
 const fileDigest = (file: string): string => {
-  try { return sha(readFileSync(file)) } catch { return 'not there' }
+  try { return statSync(file).isFile() ? sha(readFileSync(file)) : 'no file' } catch { return 'not there' }
 }
 const sha = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
 const isRecord = (value: unknown): value is Record => {

@@ -1,7 +1,8 @@
 /**
  * What the disk says, asked once per transaction: files, folders, real paths, texts. Knows no module. One instance lives as long as one load, so it never holds stale answers.
  */
-import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
+import { textOf } from './on-disk.js'
 
 /** Texts as somebody has read them, by file; undefined for one that was not there. */
 export type Texts = ReadonlyMap<string, string | undefined>
@@ -29,10 +30,7 @@ export class Files {
   constructor(texts: TextSource = new Map<string, string>()) { this.#texts = texts }
 
   text(path: string): string {
-    if (!this.#texts.has(path)) {
-      if (this.#stat(path)?.isFile() === false) throw new Error(`EINVAL: not a file "${path}"`)      // a pipe that nobody writes would hold us
-      return readFileSync(path, 'utf8')
-    }
+    if (!this.#texts.has(path)) return textOf(path)
     const text = this.#texts.get(path)
     if (text === undefined) throw new Error(`ENOENT: no such file "${path}"`)
     return text

@@ -4,13 +4,14 @@
  * Invariants: a file is held with the very text that is shown, and that text is what is loaded after a yes; a text that is in use is never held.
  */
 import { createHash } from 'node:crypto'
-import { lstatSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { lstatSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { z } from '../z.js'
 import { makeFolder } from '../kernel/folder.js'
 import { nameDigest } from '../kernel/name-digest.js'
 import type { TextSource } from './files.js'
 import { lineDiff, type LineDiff } from './line-diff.js'
+import { read } from './on-disk.js'
 
 export interface HeldFile extends LineDiff { readonly file: string; readonly since: string; readonly change: 'changed' | 'appeared' | 'gone' }
 export interface HeldPort {
@@ -123,9 +124,6 @@ function changedAt(path: string, thorough: boolean): number {
   }
 }
 
-function read(file: string): string | undefined {
-  try { return statSync(file).isFile() ? readFileSync(file, 'utf8') : undefined } catch { return undefined }       // not there, no file, or not to be read: whoever loads it says which
-}
 /** What was held when it was written, and stands there still: else a person has saved it since, or put it back. */
 function kept(store: string): [file: string, held: Held][] {
   const text = read(store)

@@ -1,9 +1,17 @@
-/** What stands on the disk now, asked again and again while it changes: nothing here throws or waits (a pipe that nobody writes would hold us), what is not there is undefined. */
-import { readFileSync, realpathSync, statSync } from 'node:fs'
+/** What stands on the disk now, asked again and again while it changes: what is not there is undefined, and only `textOf` throws. */
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
+/** The text of a plain file. Throws for anything else: a pipe that nobody writes would hold the whole process, and a device never ends. */
+export function textOf(file: string): string {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    if (!fstatSync(fd).isFile()) throw new Error(`"${file}" is not a file`)
+    return readFileSync(fd, 'utf8')
+  } finally { closeSync(fd) }
+}
 export function read(file: string): string | undefined {
-  try { return stat(file)?.isFile() ? readFileSync(file, 'utf8') : undefined } catch { return undefined }   // not there, no file, not readable: whoever loads it says which
+  try { return textOf(file) } catch { return undefined }                 // not there, no file, not readable: whoever loads it says which
 }
 export function realPath(path: string): string | undefined {
   try { return realpathSync.native(path) } catch { return undefined }    // not there (yet)

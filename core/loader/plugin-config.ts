@@ -25,6 +25,7 @@ export async function validateConfig(id: string, schema: StandardSchema | undefi
   } catch (error) {
     throw new HarnessError('config_invalid', `plugin "${id}": its Config could not check the config (${messageOf(error)})`, { cause: error })
   }
+  if (typeof result !== 'object' || result === null || !('value' in result) && !Array.isArray(result.issues)) throw new HarnessError('config_invalid', `plugin "${id}": its Config could not check the config (it must answer {value} or {issues: [{message}]}, received ${show(result)})`)
   if (!result.issues) return result.value
   const problems = result.issues.slice(0, SHOWN).map(issue => {
     const path = pathOf(issue)
@@ -61,7 +62,7 @@ function unwrapped(schema: unknown): ZodLike | undefined {
 /** `must be …`, from what zod knows of it, else the schema's own message. */
 function wording(issue: Issue): string {
   const { code, expected, values, minimum, maximum, inclusive, origin } = issue as ZodIssue
-  const own = issue.message
+  const own = typeof issue.message === 'string' ? issue.message : 'its Config gave no message'
   if (/^must /.test(own)) return own
   if (code === 'invalid_type' && expected) return `must be ${article(expected === 'int' ? 'integer' : expected)}`
   if (code === 'invalid_value' && values) return `must be ${values.length === 1 ? '' : 'one of '}${values.map(show).join(', ')}`

@@ -31,7 +31,7 @@ export function checkModule(namespace: Namespace, { id, name, from }: { id: stri
 }
 
 function notes(namespace: Namespace, id: string): string[] {
-  const found = Object.keys(namespace).filter(key => MEANT[key] !== undefined && namespace[MEANT[key]] === undefined)
+  const found = Object.keys(namespace).filter(key => Object.hasOwn(MEANT, key) && namespace[MEANT[key]!] === undefined)
     .map(key => `plugin "${id}": export "${key}" means nothing to the host; did you mean "${MEANT[key]}"?`)
   if (namespace['default'] !== undefined) found.push(`plugin "${id}": the default export is ignored, because there are named ones`)
   return found

@@ -117,5 +117,5 @@ function reasonOf({ id, spec }: Hosted, error: unknown): string {
   const message = messageOf(error), place = error instanceof HarnessError ? undefined : placeIn(flatten(error).stack, spec.from)
   if (place) return `${message} (${at(place)})`
   const own = `plugin "${id}"`
-  return message.startsWith(own) ? message.slice(own.length).replace(/^:? /, '') : message
+  return message.startsWith(own) ? message.slice(own.length).replace(/^[:,]? /, '') : message
 }

@@ -17,5 +17,7 @@ export function readText(file: string): string {
   let bytes: Buffer
   try { bytes = readFileSync(file) } catch (error) { throw refuse(`can not be read: ${messageOf(error)}`) }
   if (!isUtf8(bytes)) throw refuse('is not UTF-8; save it as UTF-8 in your editor')
+  const nul = bytes.indexOf(0)
+  if (nul >= 0) throw refuse(`has a byte at ${nul} that no text has (NUL); save it as UTF-8 in your editor`)
   return bytes.toString('utf8')
 }

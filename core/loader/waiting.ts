@@ -26,7 +26,7 @@ function sentence(entry: Waiter, entries: readonly Waiter[]): string {
   const providers = entries.filter(other => other.provides.includes(service))
   const provider = providers.find(other => other.state !== 'disabled') ?? providers[0]
   const waits = `plugin "${entry.id}" waits for service "${service}"`
-  if (!provider && ELSEWHERE[service] !== undefined) return `${waits}, ${ELSEWHERE[service]}`
+  if (!provider && Object.hasOwn(ELSEWHERE, service)) return `${waits}, ${ELSEWHERE[service]}`
   if (!provider) return `${waits}, which no enabled plugin provides; enable one, or drop it from inject`
   if (provider.state === 'disabled') return `${waits}, which no enabled plugin provides; enable "${provider.id}", or drop it from inject`
   if (provider.state === 'waiting') return `${waits} of plugin "${provider.id}", which waits itself`

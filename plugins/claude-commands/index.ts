@@ -31,7 +31,9 @@ export async function apply(ctx: Context, { folders, user }: z.infer<typeof Conf
   async function register(file: string): Promise<void> {
     const command = basename(file, '.md').toLowerCase().replace(/[_. ]+/g, '-'), before = taken.get(command)
     if (before !== undefined) throw new Error(`/${command} is "${before}"`)
-    if ((await stat(file)).size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`)
+    const found = await stat(file)
+    if (!found.isFile()) throw new Error('it is not a file')
+    if (found.size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`)
     const written = parseCommand(await readFile(file, 'utf8'))
     if (!written) throw new Error('it holds no prompt')
     ctx.commands.register({ name: command, description: written.description, run: args => ({ prompt: promptOf(written.body, args.trim()) }) })

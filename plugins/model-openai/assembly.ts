@@ -64,7 +64,7 @@ export class Assembly {
     if (this.#choice === undefined) throw this.#wrong('sent no choices')
     if (this.#finish === undefined && !ended) throw new ModelError('truncated', `${this.#who} ended its stream in the middle of the reply`, { partial: this.text || undefined })
     if (this.#finish === 'error' || this.#finish === 'insufficient_system_resource') throw new ModelError('overloaded', `${this.#who} gave up in the middle of the reply (${this.#finish})`, { partial: this.text || undefined })
-    const finish = SYNONYMS[this.#finish?.toLowerCase() ?? 'stop'] ?? 'other'
+    const said = this.#finish?.toLowerCase() ?? 'stop', finish = Object.hasOwn(SYNONYMS, said) ? SYNONYMS[said]! : 'other'
     // A reply that was cut may have cut its last call: none of its calls runs.
     const cut = finish === 'length' || finish === 'content-filter'
     const toolCalls = cut ? [] : inOrder(this.#calls).map(call => this.#finished(call))

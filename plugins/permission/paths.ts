@@ -5,7 +5,7 @@
 import { normalize } from 'node:path'
 import type { SimpleCommand } from './shell.js'
 import { wordMatches } from './rules.js'
-import { basename, HOLE, isOpen } from './word.js'
+import { basename, HOLE, isOpen, listed } from './word.js'
 
 export interface NamedPath { readonly path: string; readonly mode: 'read' | 'write' }
 
@@ -33,7 +33,7 @@ export function pathsOf({ words, assignments, cwds }: SimpleCommand): readonly N
   const command = basename(name)
   if (TEXT.has(command)) return [...found.values()]
   const mode = WRITERS.has(command) || (command === 'sed' && rest.some(word => /^-[A-Za-z]*i|^--in-place/.test(word))) ? 'write' : 'read'
-  const own = PATTERN_FIRST[command], textOption = TEXT_OPTION[command]
+  const own = listed(PATTERN_FIRST, command), textOption = listed(TEXT_OPTION, command)
   let pattern = own !== undefined && !rest.some(word => own.test(word))
   for (const [i, word] of rest.entries()) {
     if (textOption?.test(rest[i - 1] ?? '')) continue

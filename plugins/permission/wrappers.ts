@@ -7,7 +7,7 @@ import { attaches } from './attach.js'
 import { gitRuns } from './git.js'
 import { script, unclear, valueOf, type Inner } from './inner.js'
 import { INTERPRETERS, interpreted } from './interpreters.js'
-import { basename, HOLE, isOpen } from './word.js'
+import { basename, HOLE, isOpen, listed } from './word.js'
 
 const SHELLS = /^(?:ba|da|z|k|mk|pdk|a|fi|c|tc|rba|pw)?sh$/
 /** Programs that run the command in their words, and how many words of their own stand before it. */
@@ -39,7 +39,8 @@ export function innerOf(words: readonly string[], stdin: string | undefined): re
   if (name === 'hash') return starts(rest, 0)                                                                   // `hash -p /usr/bin/sudo ls`
   if (name === 'command' && /^-p?[vV]/.test(rest[0] ?? '')) return []                                          // only tells what it would run
   if (name === 'find' || name === 'fd' || name === 'fdfind') return executed(rest)
-  const inner = rest.flatMap((word, i) => SCRIPT_OPTION.test(word) || SCRIPT_OPTIONS[name]?.test(word) ? script(spaced(name, valueOf(word, rest[i + 1], SCRIPT_OPTIONS[name]))) : [])
+  const option = listed(SCRIPT_OPTIONS, name)
+  const inner = rest.flatMap((word, i) => SCRIPT_OPTION.test(word) || option?.test(word) ? script(spaced(name, valueOf(word, rest[i + 1], option))) : [])
   if (name === 'sed') return [...inner, ...sedRuns(stdin !== undefined && /^(?:-|\/dev\/(?:stdin|fd\/0))$/.test(rest[rest.findIndex(word => /^(?:-[a-z]*f|--file)$/.test(word)) + 1] ?? '') ? [...rest, stdin] : rest)]
   if (attaches(name, rest)) inner.push({ kind: 'words', words: ['<', '/proc/self/mem'] })
   if (name === 'make' || name === 'gmake') return [...inner, ...makeRuns(rest)]
@@ -57,8 +58,8 @@ export function innerOf(words: readonly string[], stdin: string | undefined): re
   if (/^(?:pnpm|yarn|bun|corepack)$/.test(name)) inner.push(...rest.flatMap((word, i) => /^(?:hx|harnessx)$/.test(word) ? [{ kind: 'words', words: rest.slice(i) } as const] : []))
   if (name === 'git') return [...inner, ...gitRuns(rest)]
   if (INTERPRETERS.test(name)) inner.push(...interpreted(name, rest, stdin))
-  const runner = RUNNERS[name], at = runner ? rest.findIndex(word => runner.test(word)) : -1
-  const found = at >= 0 ? runBy(name, rest.slice(at + 1)) : Object.hasOwn(WRAPPERS, name) ? starts(rest, WRAPPERS[name]!) : []
+  const runner = listed(RUNNERS, name), wrapper = listed(WRAPPERS, name), at = runner ? rest.findIndex(word => runner.test(word)) : -1
+  const found = at >= 0 ? runBy(name, rest.slice(at + 1)) : wrapper !== undefined ? starts(rest, wrapper) : []
   for (const start of found) {
     if (start.kind !== 'words') inner.push(start)
     else if (SPOKEN.has(name)) inner.push(...script(start.words.join(' ')))

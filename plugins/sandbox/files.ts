@@ -1,5 +1,5 @@
 /** What the sandbox asks the file system, and nothing else does: what stands at a path, what a small file says. Never throws. */
-import { accessSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { accessSync, closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 
 export type Kind = 'folder' | 'file' | 'link'
@@ -14,7 +14,11 @@ export function look(path: string): Kind | undefined {
 }
 /** There, and for this user to read or, as a folder, to pass through. */
 export const isOurs = (path: string): boolean => [constants.R_OK, constants.X_OK].some(right => attempt(() => { accessSync(path, right); return true }))
-export const textOf = (file: string): string | undefined => attempt(() => readFileSync(file, 'utf8'))
+/** Of a plain file: a pipe in the workspace, put where git has a file, would hold the whole process. */
+export const textOf = (file: string): string | undefined => attempt(() => {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try { return fstatSync(fd).isFile() ? readFileSync(fd, 'utf8') : undefined } finally { closeSync(fd) }
+})
 export const linkOf = (path: string): string | undefined => attempt(() => readlinkSync(path))
 export const realOf = (path: string): string | undefined => attempt(() => realpathSync(path))
 export const namesIn = (folder: string): readonly string[] => attempt(() => readdirSync(folder)) ?? []

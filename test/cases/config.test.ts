@@ -52,13 +52,15 @@ describe('a config file as editors of all kinds write it', () => {
   })
   it.each([
     ['UTF-16', Buffer.from(`\ufeff${ROW}`, 'utf16le')],
+    ['UTF-16 without a mark', Buffer.from(ROW, 'utf16le')],
+    ['text with a NUL', Buffer.from('plugins: [audit]\0\n')],
     ['Latin-1', Buffer.from('plugins: [audit] # \u00e9\n', 'latin1')],
   ])('in %s is refused with what is wrong, and no edit writes over it', async (_, bytes) => {
     const { hx, folder } = place()
     const file = join(folder, 'harness.config.yaml')
     writeFileSync(file, bytes)
     const checked = await hx(['config', 'check', '--trust'])
-    expect([checked.code, checked.stdout + checked.stderr]).toEqual([2, expect.stringContaining('harness.config.yaml is not UTF-8; save it as UTF-8 in your editor')])
+    expect([checked.code, checked.stdout + checked.stderr]).toEqual([2, expect.stringMatching(/harness\.config\.yaml (?:is not UTF-8|has a byte at \d+ that no text has \(NUL\)); save it as UTF-8 in your editor/)])
     await expect(editConfig(file, setEnabled('audit', false))).rejects.toMatchObject({ code: 'config_invalid' })
     expect(readFileSync(file).equals(bytes)).toBe(true)
   })

@@ -11,6 +11,8 @@ describe('a plugin that does not load', () => {
     ['rejects late', `await new Promise(done => { setTimeout(done, 5) }); throw new Error('late')`, /late/],
     ['reads a service that nobody provides', `(ctx as any).other.go()`, /other/],
     ['writes to its ctx', `(ctx as any).on = () => {}`, /./],
+    ['registers a handler with a limit that no timer has', `ctx.on('agent/stop', () => {}, { timeout: Infinity })`, /could not be loaded: hook "agent\/stop": timeout must be milliseconds from 1 to 2147483647, received Infinity/],
+    ['registers a tool whose schema holds itself', `const p: any = { type: 'object' }; p.p = p; ctx.tools.register({ name: 't', description: 'x', parameters: p, execute: () => '' } as never)`, /tool "t": parameters are nested over 64 levels, or hold themselves/],
     ['registers a tool without a name', `ctx.tools.register({ description: 'x', parameters: {}, execute: () => '' } as never)`, /name/],
   ])('because it %s is told by its name, and the others run', async (_, body, says) => {
     const host = await caseHost({ plugins: { before: tool('one'), bad: body, after: tool('two') }, replies: [{ calls: [{ name: 'two', arguments: {} }] }, 'done'] })

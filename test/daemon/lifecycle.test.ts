@@ -28,7 +28,7 @@ describe('a plugin that a daemon could not load', () => {
 })
 
 describe('a daemon whose files somebody cleans up or spoils', () => {
-  it('puts them back and can be met again, and who was connected stays so: the socket, the token, the whole folder', async () => {
+  it('puts them back and can be met again, and who was connected stays so: the socket, the token, the whole folder', { timeout: 60_000 }, async () => {
     const one = await daemon(['first', { hang: 'body' }, '.sock', '.token', 'all'], FILES), { run } = endpoint(one)
     await one.hx(['agent', 'hi'])
     const pid = await pidOf(one), following = one.start(['agent', 'wait'])
@@ -40,6 +40,7 @@ describe('a daemon whose files somebody cleans up or spoils', () => {
       const file = join(run, readdirSync(run).find(name => name.endsWith(kind)) ?? '')
       rmSync(file, { recursive: true })
       if (kind !== 'all') writeFileSync(file, '', { mode: 0o600 })      // a disk that was full, a tool that writes over what it finds
+      expect((await one.hx(['status'])).stderr).not.toContain('ended without being stopped')      // it runs, met or not
       await until(() => putBack() > before)
       expect(await one.hx(['agent', 'hello?'])).toMatchObject({ code: 0, stdout: `${kind}\n`, stderr: expect.not.stringContaining('crashed') as unknown })
       expect([await pidOf(one), following.child.exitCode]).toEqual([pid, null])

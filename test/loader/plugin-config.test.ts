@@ -22,6 +22,18 @@ describe('the config of a plugin', () => {
     expect(await validate({ '~standard': { version: 1, vendor: 'x', validate: async value => ({ value: { wrapped: value } }) } }, 1)).toEqual({ wrapped: 1 })
   })
   it.each<[unknown, string]>([
+    [7, 'its Config could not check the config (it must answer {value} or {issues: [{message}]}, received 7)'],
+    [undefined, 'its Config could not check the config (it must answer {value} or {issues: [{message}]}, received undefined)'],
+    [{}, 'its Config could not check the config (it must answer {value} or {issues: [{message}]}, received {})'],
+    [{ issues: [{}] }, 'config is wrong: its Config gave no message, received {} (harness.config.yaml:12)'],
+  ])('is refused when the schema answers what no schema may: %j', async (answer, says) => {
+    expect((await failure(validate({ '~standard': { version: 1, vendor: 'own', validate: () => answer as never } }, undefined))).message).toBe(`plugin "guard": ${says}`)
+  })
+  it('has no duration that a timer of Node would take for none', async () => {
+    expect(await validate(schema, { every: '24d' })).toEqual({ every: 24 * 86_400_000 })
+    for (const every of ['25d', '99999d', `${'9'.repeat(400)}h`]) expect(await validate(schema, { every })).toEqual({ every: 2 ** 31 - 1 })
+  })
+  it.each<[unknown, string]>([
     [{ limit: 'ten' }, 'config.limit must be a number, received "ten" (harness.config.yaml:13)'],
     [{ rules: [{ when: 'y', wehn: 'x' }] }, 'config.rules[0] has no key "wehn"; did you mean "when"? (harness.config.yaml:14)'],
     [{ limit: 1.5 }, 'config.limit must be an integer, received 1.5 (harness.config.yaml:13)'],

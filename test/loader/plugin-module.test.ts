@@ -37,7 +37,7 @@ describe('a module', () => {
     expect(error.place).toEqual({ file: 'plugins/guard.ts' })
   })
   it('gets a note for a default beside named ones, and for what people write instead of a name', () => {
-    expect(checkModule({ apply, default: 1, provide: ['x'], helper: 1 }, entry).notes).toEqual([
+    expect(checkModule({ apply, default: 1, provide: ['x'], helper: 1, constructor: apply, toString: apply }, entry).notes).toEqual([
       'plugin "guard": export "provide" means nothing to the host; did you mean "provides"?',
       'plugin "guard": the default export is ignored, because there are named ones',
     ])

@@ -8,6 +8,9 @@ describe('the reason why an entry waits', () => {
   it('names a service that nobody provides, and what to do', () => {
     expect(reasons(waiter('notes', ['store']))).toEqual({ notes: 'plugin "notes" waits for service "store", which no enabled plugin provides; enable one, or drop it from inject' })
   })
+  it.each(['constructor', '__proto__', 'toString'])('names a service that is called as what every object has: %s', name => {
+    expect(reasons(waiter('notes', [name]))['notes']).toBe(`plugin "notes" waits for service "${name}", which no enabled plugin provides; enable one, or drop it from inject`)
+  })
   it('says of a service that only a daemon has how to get one', () => {
     expect(reasons(waiter('web', ['routes']))).toEqual({ web: 'plugin "web" waits for service "routes", which only a daemon has; start one with "hx start"' })
   })

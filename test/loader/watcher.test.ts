@@ -1,5 +1,5 @@
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, symlinkSync, unlinkSync, utimesSync, statSync, writeFileSync, writeSync } from 'node:fs'
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -7,12 +7,13 @@ import { promisify } from 'node:util'
 import { build } from 'rolldown'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Log, type LogRecord } from '../../core/kernel/log.js'
+import { read } from '../../core/loader/on-disk.js'
 import { Watcher, type WatchProblem } from '../../core/loader/watcher.js'
 import { folder } from '../support/folder.js'
 
 /** A host that takes in every text it is told of, unless `refuse` throws. */
 async function follow(files: readonly string[], options: { refuse?: (files: readonly string[]) => void; whole?: (file: string, text: string) => boolean; settleMs?: (file: string) => number } = {}) {
-  const loaded = new Map(files.map(file => [file, textOf(file)]))
+  const loaded = new Map(files.map(file => [file, read(file)]))
   const batches: (readonly string[])[] = [], problems: WatchProblem[] = [], lines: LogRecord[] = []
   const log = new Log()
   log.sink(record => { lines.push(record) })
@@ -22,16 +23,13 @@ async function follow(files: readonly string[], options: { refuse?: (files: read
     changed: async changed => {
       batches.push(changed)
       options.refuse?.(changed)
-      for (const file of changed) loaded.set(file, textOf(file))
+      for (const file of changed) loaded.set(file, read(file))
       await Promise.resolve()
     },
   })
   await watcher.start()
   onTestFinished(() => watcher.close())
   return { watcher, loaded, batches, problems, lines }
-}
-function textOf(file: string): string | undefined {
-  try { return readFileSync(file, 'utf8') } catch { return undefined }
 }
 
 const saves: Record<string, (file: string, text: string) => Promise<void>> = {
@@ -101,7 +99,7 @@ describe('the watcher', () => {
   it('does not hand over what does not parse while it is still being written', async () => {
     const at = folder({ 'a.ts': 'old' })
     const seen: (string | undefined)[] = []
-    const { loaded, problems } = await follow([at.at('a.ts')], { whole: (_, text) => text.endsWith('}'), refuse: files => { seen.push(textOf(files[0]!)) } })
+    const { loaded, problems } = await follow([at.at('a.ts')], { whole: (_, text) => text.endsWith('}'), refuse: files => { seen.push(read(files[0]!)) } })
     writeFileSync(at.at('a.ts'), 'new {')
     await sleep(30)
     appendFileSync(at.at('a.ts'), ' rest }')
@@ -113,7 +111,7 @@ describe('the watcher', () => {
   it('reports a text that is refused once, soon, and takes the fix', async () => {
     const at = folder({ 'a.ts': 'old' })
     let attempts = 0
-    const { loaded, problems } = await follow([at.at('a.ts')], { refuse: files => { attempts++; if (textOf(files[0]!)!.includes('bad')) throw new Error('it is bad') } })
+    const { loaded, problems } = await follow([at.at('a.ts')], { refuse: files => { attempts++; if (read(files[0]!)!.includes('bad')) throw new Error('it is bad') } })
     writeFileSync(at.at('a.ts'), 'bad')
     await vi.waitFor(() => { expect(problems).toHaveLength(1) }, { interval: 1 })
     expect(problems[0]).toMatchObject({ files: [at.at('a.ts')], error: { message: 'it is bad' } })
@@ -144,7 +142,7 @@ describe('the watcher', () => {
     const before = `plugins:\n${Array.from({ length: 12 }, (_, index) => `  - plugin-${index}\n`).join('')}`
     const at = folder({ 'c.yaml': before })
     const seen: (string | undefined)[] = []
-    const { loaded } = await follow([at.at('c.yaml')], { settleMs: () => 20, refuse: files => { seen.push(textOf(files[0]!)) } })
+    const { loaded } = await follow([at.at('c.yaml')], { settleMs: () => 20, refuse: files => { seen.push(read(files[0]!)) } })
     for (const after of [`# new\n${before}`, `${before}  - one-more\n`, before.slice(0, -20)]) {
       const out = openSync(at.at('c.yaml'), 'w')
       for (const byte of after) { writeSync(out, byte); await sleep(1) }
@@ -239,6 +237,20 @@ describe('the watcher', () => {
     rmSync(file, { recursive: true })
     writeFileSync(file, 'two')
     await vi.waitFor(() => { expect(loaded.get(file)).toBe('two') })
+  })
+
+  it.each([['a pipe that nobody writes', (file: string) => { execFileSync('mkfifo', [file]) }], ['a device without end', (file: string) => { symlinkSync('/dev/zero', file) }]] as const)('reads nothing of a file that becomes %s, and holds nobody up', async (_, make) => {
+    const at = folder({ 'a.ts': 'one' })
+    const file = at.at('a.ts')
+    const { loaded } = await follow([file])
+    unlinkSync(file)
+    make(file)
+    const late = spawn('sh', ['-c', 'sleep 10; timeout 1 sh -c \'echo late > "$0"\' "$0"', file])      // whoever does wait for a writer is let go, and fails here
+    onTestFinished(() => { late.kill('SIGKILL') })
+    await vi.waitFor(() => { expect(loaded.get(file)).toBeUndefined() }, { timeout: 5000 })
+    unlinkSync(file)
+    writeFileSync(file, 'two')
+    await vi.waitFor(() => { expect(loaded.get(file)).toBe('two') }, { timeout: 5000 })
   })
 
   it('is silent after it is closed', async () => {

@@ -111,6 +111,11 @@ describe('a reply', () => {
     expect((await ask(at(server.url).model)).reply.message).toEqual({ role: 'assistant', reasoning: 'hm', content: [text('so'), { type: 'image_url', image_url: { url: 'data:x' } }] })
   })
 
+  it.each(['constructor', 'toString', '__proto__', 'no such end'])('ends for another reason when the endpoint gives a word that is none: %s', word => {
+    const assembly = new Assembly('x', 10_000)
+    for (const _ of assembly.take({ choices: [{ index: 0, delta: { content: 'A' }, finish_reason: word }] })) { /* deltas */ }
+    expect(assembly.reply(true).finish).toBe('other')
+  })
   it('is one choice of several, from its first chunk to its last', () => {
     const assembly = new Assembly('x', 10_000)
     const take = (...choices: object[]) => { for (const _ of assembly.take({ choices })) { /* deltas */ } }

@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import * as permission from '../../plugins/permission/index.js'
+import { textOf } from '../../plugins/sandbox/files.js'
 import * as sandbox from '../../plugins/sandbox/index.js'
 import * as toolBash from '../../plugins/tool-bash/index.js'
 import { folder } from '../support/folder.js'
@@ -172,4 +173,11 @@ describe.runIf(hasSandbox)('sandbox', () => {
     expect((await running).read).toContain('1\n')
     expect(existsSync('/etc/hx-test')).toBe(false)
   })
+})
+
+it('reads plain files alone: a pipe or a device in the place of a file of git would hold the host', () => {
+  const at = folder({ 'commondir': '../x\n' })
+  execFileSync('mkfifo', [at.at('pipe')])
+  symlinkSync('/dev/zero', at.at('zero'))
+  expect(['commondir', 'pipe', 'zero', 'gone', '.'].map(name => textOf(at.at(name)))).toEqual(['../x\n', undefined, undefined, undefined, undefined])
 })

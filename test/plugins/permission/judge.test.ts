@@ -54,6 +54,10 @@ describe('judgeCommand', () => {
   it('lets ordinary commands of a developer pass', async () => { expect(await kinds(ORDINARY)).toEqual(all(ORDINARY, 'allow')) })
   it('knows enough examples', () => { expect([DENIED.length >= 60, ASKED.length >= 60, ORDINARY.length >= 60]).toEqual([true, true, true]) })
 
+  it('takes a command that is called as what every object has for one like any other', async () => {
+    expect(await kinds(['constructor -x ls', 'toString a', '__proto__ b c', 'valueOf -f x y', './hasOwnProperty x'])).toEqual(all(['constructor -x ls', 'toString a', '__proto__ b c', 'valueOf -f x y', './hasOwnProperty x'], 'allow'))
+    expect((await judge('constructor x; sudo ls')).kind).toBe('deny')
+  })
   it('says which rule, and about which command', async () => {
     expect(await judge('ls && X=1 sudo ls /')).toEqual({ kind: 'deny', reason: "'sudo' is on the deny list", rule: 'sudo', command: 'X=1 sudo ls /' })
     expect(await judge('ls; rm "a b"')).toEqual({ kind: 'ask', reason: "'rm *' is on the ask list: rm a b", rule: 'rm *', command: 'rm a b' })
