@@ -111,7 +111,7 @@ async function enterStep(turn: Turn, { messages, compact }: Extract<Entered, { k
   for (const { role, content, source } of messages) {
     session.append({ type: 'message', ...turn.at, role: role === 'tool' ? 'user' : role, content, source: source ?? { kind: 'core' } })     // only a call has a result
   }
-  if (messages.length > 0) session.commit().catch(() => {})                                          // the request may leave meanwhile; nothing of its reply passes the next commit, which has what failed here
+  if (messages.length > 0) setImmediate(() => { session.commit().catch(() => {}) })                  // when the request has left; nothing of its reply passes the next commit, which has what failed here
 }
 
 async function compactLog(turn: Turn, { through, messages }: NonNullable<Extract<Entered, { kind: 'enter' }>['compact']>, plugin: string | undefined): Promise<void> {

@@ -30,7 +30,7 @@ export const disk: Disk = { write: writeSync, truncate: ftruncateSync, sync: pro
 /** Larger records stand in a file of their own, so that reading the log stays cheap. */
 const SPILL_BYTES = 256 * 1024
 
-export interface Opened { readonly id: string; readonly fd: number; readonly size: number; readonly events: SessionEvent[]; readonly lock: Lock; /** Where large records go. */ readonly records: string; /** Of a new file: resolves when its name is on the disk. */ readonly named?: Promise<void> | undefined }
+export interface Opened { readonly id: string; readonly fd: number; readonly size: number; readonly events: SessionEvent[]; readonly lock: Lock; /** Where large records go. */ readonly records: string; /** Of a new file: puts its name on the disk. */ readonly name?: (() => Promise<void>) | undefined }
 
 export class SessionFile implements SessionWriter {
   readonly id: string
@@ -47,6 +47,7 @@ export class SessionFile implements SessionWriter {
   #synced: number
   #ragged = false
   #syncing: Promise<void> | undefined
+  readonly #name: Opened['name']
   #named: Promise<void> | undefined
   #broken: HarnessError | undefined
 
@@ -58,8 +59,7 @@ export class SessionFile implements SessionWriter {
     this.#synced = 0                                                                              // whoever wrote it before may not have synced it
     this.#records = opened.records
     this.#lock = opened.lock
-    this.#named = opened.named
-    this.#named?.catch(() => {})                                                                  // commit tells
+    this.#name = opened.name
     this.#durability = options.durability
     this.#disk = options.disk
     this.#now = options.now
@@ -83,12 +83,13 @@ export class SessionFile implements SessionWriter {
   async commit(): Promise<void> {
     const fd = this.#writable(), size = this.#size
     if (this.#durability !== 'commit') return
+    this.#named ??= this.#name?.()                                                                // both syncs of a new file run at once
+    this.#named?.catch(() => {})                                                                  // told below, unless the other fails first
     while (this.#synced < size) {
       await (this.#syncing ??= this.#sync(fd))
       if (this.#broken) throw this.#broken
     }
-    await this.#named                                                                             // asked for when the file was made: both syncs run at once
-    this.#named = undefined
+    await this.#named
   }
 
   async close(): Promise<void> {

@@ -63,10 +63,10 @@ export class FileSessionStore implements SessionStore {
     let fd: number | undefined
     try {
       fd = openSync(file, O_RDWR | O_CREAT | O_EXCL, 0o600)
-      const { durability } = this.#options, named = durability === 'none' ? undefined : this.#folderSync.request().catch((error: unknown) => { throw asStorage(error, `session "${id}" could not be made`) })
-      const writer = new SessionFile({ id, fd, size: 0, events: [], lock, records: this.#records(id), named }, this.#options)
+      const { durability } = this.#options, name = () => this.#folderSync.request().catch((error: unknown) => { throw asStorage(error, `session "${id}" could not be made`) })
+      const writer = new SessionFile({ id, fd, size: 0, events: [], lock, records: this.#records(id), name }, this.#options)
       writer.append(headerBody(header))
-      if (durability === 'always') await named
+      if (durability === 'always') await name()
       return writer
     } catch (error) {
       if (fd !== undefined) { letGo(fd); drop(file) }                        // else it is not ours
@@ -177,7 +177,7 @@ export class FileSessionStore implements SessionStore {
   }
 
   async #lock(id: string): Promise<Lock> {
-    const lock = await acquireLock(`session ${realpathSync(this.#folder)}/${id}`).catch((error: unknown) => { throw asStorage(error, `session "${id}" could not be locked`) })
+    const lock = await acquireLock(`session ${realpathSync.native(this.#folder)}/${id}`).catch((error: unknown) => { throw asStorage(error, `session "${id}" could not be locked`) })
     if (!lock) throw busy(id)
     return lock
   }

@@ -5,25 +5,26 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Context as RouteContext } from 'hono'
+import { VERSION } from '../version.js'
+import { HEADERS, PROTOCOL } from './protocol.js'
 import type { Sent } from './session-feed.js'
 
 /** How long a client may take nothing of what is written to it. */
 const STALLED_MS = 5000
 /** Characters that may wait for a write before whoever sends them has to. */
 const AHEAD = 16 * 1024
-/** Tells the server that the answer is on its way already. */
-const ANSWERED = { 'x-hono-already-sent': 'true' }
 
 export type Send = (sent: Sent) => Promise<void>
 
 /** Streams what `tell` sends; `gone` aborts when the client has left, or there is no more to tell. */
 export function eventStream(context: RouteContext, tell: (send: Send, gone: AbortSignal) => Promise<void>): Response {
-  const { outgoing } = context.env as HttpBindings, to = outgoing as ServerResponse, { headers } = context.body(null)
-  to.writeHead(200, { ...Object.fromEntries(headers), 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+  const { outgoing } = context.env as HttpBindings, to = outgoing as ServerResponse
+  to.writeHead(200, { [HEADERS.version]: VERSION, [HEADERS.protocol]: String(PROTOCOL), 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   const writer = new EventWriter(to)
   tell(sent => writer.send(sent), writer.gone).then(() => { writer.end() }, () => { to.destroy() })     // its client sees a connection that broke, and asks again
-  return context.body(null, 200, ANSWERED)
+  return RESPONSE_ALREADY_SENT
 }
 
 class EventWriter {

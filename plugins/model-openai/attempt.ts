@@ -3,11 +3,12 @@
  * Invariants: retries are not made here; an abort ends it at once; on every path the timers, the listener and the socket are let go of.
  */
 import { ModelError, type ModelChunk, type ModelRequest } from 'harnessx'
+import type { OpenAI } from 'openai'
 import { Assembly } from './assembly.js'
 import type { Endpoint } from './endpoint.js'
 import { networkError, refusalOfText, shown, statusError, streamError, type Refusal } from './failures.js'
 import { Guard } from './guard.js'
-import type { Answer } from './http.js'
+import type { Answer, Order } from './http.js'
 import type { Body } from './wire.js'
 
 /** Characters that one reply may hold. */
@@ -25,25 +26,26 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
     refused(refusal)
     return statusError(who, status, headers, refusal, { ...to.hints, secrets: to.secrets })
   }, async (url, order) => (await import('./http.js')).send(url, order))
-  let overdue = false
+  let overdue = false, whole = false
   const timer = setTimeout(() => { overdue = true; stop.abort() }, to.limits.totalMs)
   signal.addEventListener('abort', abort, { once: true })
   if (signal.aborted) abort()
   try {
-    const client = await clientOf(to, guard)
-    const response = await client.post(to.path, { body, stream: true, signal: stop.signal }).asResponse()
+    const client = await clientOf(to), by: ByGuard = { guard }
+    const response = await client.post(to.path, { body, stream: true, signal: stop.signal, fetchOptions: by as object }).asResponse()
     for await (const texts of guard.chunks(response as unknown as Answer)) {
       for (const piece of together(read(texts))) yield piece                                         // `yield*` would wrap each piece once more
       if (assembly.finished) guard.idleMs = Math.min(guard.idleMs, AFTERMATH_MS)
     }
     if (stop.signal.aborted) throw new Error('aborted')
+    whole = true                                                                                     // and its socket let go of
   } catch (error) {
     const failure = translate(error)
     if (failure.kind === 'aborted' || !assembly.finished) throw failure                             // whatever goes wrong after the end of a reply, the reply is whole
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)
-    stop.abort()
+    if (!whole) stop.abort()
   }
   const reply = assembly.reply(guard.ended)
   yield { kind: 'reply', reply: { ...reply, model: `${to.id}/${reply.model ?? request.model}` } }        // the source of its message, by which wire.ts knows its own
@@ -70,19 +72,27 @@ export async function* attempt(request: ModelRequest, body: Body, to: Endpoint, 
   }
 }
 
-async function clientOf(to: Endpoint, guard: Guard) {
+/** Goes with a request through the SDK, so that one client serves them all. */
+interface ByGuard { readonly guard: Guard }
+const clients = new WeakMap<Endpoint, OpenAI>()
+
+async function clientOf(to: Endpoint): Promise<OpenAI> {
+  const known = clients.get(to)
+  if (known) return known
   const { OpenAI } = await import('openai')
   const silent = (): void => {}
-  return new OpenAI({
+  const client = new OpenAI({
     baseURL: to.baseURL,
     apiKey: to.key ?? 'none',                                                                      // the SDK insists; the header is taken out where there is no key
     // What the SDK would take from the environment and send to whatever address.
     adminAPIKey: null, organization: null, project: null, webhookSecret: null,
     defaultHeaders: to.headers, defaultQuery: { ...to.query },
     maxRetries: 0, timeout: to.limits.headersMs,
-    fetch: guard.fetch as never,                                                                   // it calls with (url, init) and looks at the answer's status and headers
+    fetch: ((url: string, { guard, ...order }: Order & ByGuard) => guard.fetch(url, order)) as never,      // it looks at the answer's status and headers
     logLevel: 'off', logger: { error: silent, warn: silent, info: silent, debug: silent },
   })
+  clients.set(to, client)
+  return client
 }
 
 /** What came together and goes on from one piece to the next is one piece: each is told on its own, and a model that is fast would cost a telling for every word. */

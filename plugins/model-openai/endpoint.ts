@@ -42,6 +42,12 @@ export function modelsOf({ profile: name, config }: Spec, get: Lookup): { readon
   return { defaultModel, models: config.models ?? [...new Set([...(defaultModel ? [defaultModel] : []), ...listed])] }
 }
 
+/** The variables that its endpoint may come from. */
+export function variablesOf({ profile }: Spec): readonly string[] {
+  const { env } = profiles[profile]
+  return env ? [`${env}_BASE_URL`, `${env}_API_KEY`] : []
+}
+
 export function endpointOf({ id, profile: name, config }: Spec, get: Lookup): Endpoint | string {
   const known = profiles[name]
   const address = config.baseURL ?? variable(known, 'BASE_URL', get) ?? known.baseURL

@@ -6,7 +6,7 @@
 import { ModelError, type Context, type Model, type ModelChunk, type ModelRequest } from 'harnessx'
 import { attempt } from './attempt.js'
 import { Config } from './config.js'
-import { endpointOf, modelsOf, specsOf, type Endpoint, type Spec } from './endpoint.js'
+import { endpointOf, modelsOf, specsOf, variablesOf, type Endpoint, type Spec } from './endpoint.js'
 import { lessonOf, type Lesson } from './lessons.js'
 import { wireBody, type Wire } from './wire.js'
 
@@ -21,7 +21,13 @@ export function apply(ctx: Context, config: Config = {}): void {
 
 function modelOf(ctx: Context, spec: Spec): Model {
   const lookUp = (variable: string): string | undefined => ctx.get('keys')?.get(variable) ?? process.env[variable]
-  const endpoint = (): Endpoint | string => endpointOf(spec, lookUp)
+  let last: { readonly values: readonly (string | undefined)[]; readonly endpoint: Endpoint | string } | undefined
+  /** The same object until what it is made of has changed. */
+  const endpoint = (): Endpoint | string => {
+    const values = variablesOf(spec).map(lookUp)
+    if (!last || values.some((value, at) => value !== last?.values[at])) last = { values, endpoint: endpointOf(spec, lookUp) }
+    return last.endpoint
+  }
   /** What each model's refusals taught, until the plugin is unloaded. */
   const learned = new Map<string, Partial<Wire>>()
 

@@ -305,7 +305,7 @@ describe('a disk that fails', () => {
 
   it('acknowledges nothing of a new session before its name is on the disk', async () => {
     const order: string[] = [], options = { durability: 'commit' as const, disk, now: () => new Date() }
-    const made = (id: string, named: Promise<void>) => new SessionFile({ id, fd: openSync(file(id), 'w+'), size: 0, events: [], lock: { release: async () => {} }, records: folder, named }, options)
+    const made = (id: string, named: Promise<void>) => new SessionFile({ id, fd: openSync(file(id), 'w+'), size: 0, events: [], lock: { release: async () => {} }, records: folder, name: () => named }, options)
     let name!: () => void
     const writer = made('s', new Promise<void>(resolve => { name = () => { order.push('named'); resolve() } }))
     writer.append(says('one'))
