@@ -17,9 +17,9 @@ export interface Lock {
 }
 
 /** The lock of that name, or undefined while somebody has it, in this process too. It does not keep the process alive. `folder` is where lock files stand, where there are any. */
-export function acquireLock(name: string, folder: string = join(tmpdir(), `hx-${uid()}-locks`)): Promise<Lock | undefined> {
+export function acquireLock(name: string, folder?: string): Promise<Lock | undefined> {
   const hash = nameDigest(name)
-  return process.platform === 'linux' ? listen(`\0hx-${uid()}-${hash}`) : lockFile(folder, hash)
+  return process.platform === 'linux' ? listen(`\0hx-${uid()}-${hash}`) : lockFile(folder ?? join(tmpdir(), `hx-${uid()}-locks`), hash)
 }
 
 function listen(path: string): Promise<Lock | undefined> {
