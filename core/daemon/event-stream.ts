@@ -32,8 +32,7 @@ class EventWriter {
   readonly #gone = new AbortController()
   readonly #stalled: NodeJS.Timeout
   #waiting = ''
-  /** When what waits is written, if that is on its way. */
-  #due: 'now' | 'soon' | undefined
+  #due = false
   /** While the client is behind: since when, and what waits for it. */
   #behind: { readonly since: number; readonly over: Promise<void>; readonly resolve: () => void } | undefined
 
@@ -52,11 +51,9 @@ class EventWriter {
     if (this.#waiting.length > AHEAD) {
       this.#write()
       await this.#behind?.over
-    } else if (event === 'delta' ? this.#due !== 'now' : this.#due === undefined) {
-      this.#due = event === 'delta' ? 'now' : 'soon'
-      const write = () => { this.#due = undefined; this.#write() }
-      if (event === 'delta') process.nextTick(write)         // after all that follows from what has just come in
-      else setImmediate(write)                               // after what the turn does next: its request to the model leaves first
+    } else if (!this.#due) {
+      this.#due = true
+      process.nextTick(() => { this.#due = false; this.#write() })     // after all that follows from what has just come in
     }
   }
   end(): void {
