@@ -6,18 +6,27 @@ import { isUtf8 } from 'node:buffer'
 import { z } from '../z.js'
 import { HarnessError, messageOf } from '../errors.js'
 import { SESSION_VERSION, type SessionEvent, type SessionEventBody, type SessionHeader, type SessionSummary } from './session-events.js'
-import type { TurnReason } from './vocabulary.js'
+import type { ToolSpec, TurnReason } from './vocabulary.js'
 
 export interface Encoded { readonly event: SessionEvent; /** Without the newline. */ readonly line: string }
 
 export function encode(seq: number, ts: string, body: SessionEventBody): Encoded {
   let line: string
   try {
+    if (body.type === 'tools') return encodeTools(seq, ts, body.tools)
     line = JSON.stringify({ seq, ts, ...body })
   } catch (error) {
     throw new HarnessError('internal', `a "${body.type}" event for the session log is not plain data: ${messageOf(error)}`, { cause: error })
   }
   return { event: deepFreeze(JSON.parse(line) as SessionEvent), line }
+}
+
+/** The longest line of most sessions, and the same in one after another: what it reads back as is made once, and theirs together. */
+let offered: { readonly text: string; readonly tools: readonly ToolSpec[] } | undefined
+function encodeTools(seq: number, ts: string, tools: readonly ToolSpec[]): Encoded {
+  const text = JSON.stringify(tools), type = 'tools'
+  if (offered?.text !== text) offered = { text, tools: deepFreeze(JSON.parse(text) as readonly ToolSpec[]) }
+  return { event: Object.freeze({ seq, ts, type, tools: offered.tools }), line: `${JSON.stringify({ seq, ts, type }).slice(0, -1)},"tools":${text}}` }
 }
 
 export const headerBody = (header: SessionHeader): SessionEventBody => ({ type: 'session', v: SESSION_VERSION, ...header })

@@ -585,6 +585,21 @@ describe('the entries', () => {
     expect(endpoint({ profile: 'deepseek', baseURL: 'http://api.deepseek.com' }, { DEEPSEEK_API_KEY: KEY })).toBe('set apiKey of "deepseek"')
     expect(endpoint({ profile: 'openai' }, { OPENAI_API_KEY: KEY })).toMatchObject({ key: KEY, baseURL: 'https://api.openai.com/v1' })
   })
+  it('ask with another key, and another address, from the first request after they have changed', async () => {
+    const server = await scripted(['ok', 'ok', 'ok']), other = await scripted(['ok']), keys: Record<string, string> = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'first-key' }
+    const model = load({}, keys).models[1]!
+    await ask(model)
+    keys['OPENAI_API_KEY'] = 'second-key'
+    await ask(model)
+    await ask(model)
+    keys['OPENAI_BASE_URL'] = other.url
+    await ask(model)
+    expect([...server.requests, ...other.requests].map(({ headers }) => headers['authorization'])).toEqual(['first-key', 'second-key', 'second-key', 'second-key'].map(key => `Bearer ${key}`))
+  })
+  it('ask at once what is asked together, and each has its own answer', async () => {
+    const server = await scripted(['one', { status: 500 } as never, 'three']), model = at(server.url).model
+    expect((await Promise.allSettled([ask(model), ask(model), ask(model)])).map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected'])
+  })
   it('take nothing else from the environment', async () => {
     const server = await scripted(['ok'])
     process.env['OPENAI_ORG_ID'] = 'org-leak'
