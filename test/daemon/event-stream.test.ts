@@ -5,10 +5,12 @@ import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { expect, it, onTestFinished } from 'vitest'
 import { eventStream, type Send } from '../../core/daemon/event-stream.js'
+import { HEADERS, PROTOCOL } from '../../core/daemon/protocol.js'
+import { VERSION } from '../../core/version.js'
 
 /** What a client gets of `tell`; nothing is read before it asks. */
 async function served(tell: (send: Send, gone: AbortSignal) => Promise<void>): Promise<IncomingMessage> {
-  const app = new Hono().get('/', context => { context.header('x-version', '1'); return eventStream(context, tell) })
+  const app = new Hono().get('/', context => eventStream(context, tell))
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false })).listen(0, '127.0.0.1')
   onTestFinished(() => { server.closeAllConnections(); server.close() })
   await once(server, 'listening')
@@ -20,7 +22,7 @@ const condition = async (holds: () => boolean) => { while (!holds()) await new P
 
 it('many events that come together go out in few pieces, whole and in order', async () => {
   const response = await served(async send => { for (let n = 1; n <= 1000; n++) await send({ event: 'log', id: n, data: { n } }) })
-  expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-version': '1' })
+  expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', [HEADERS.version]: VERSION, [HEADERS.protocol]: String(PROTOCOL) })
   const pieces: string[] = []
   for await (const piece of response.setEncoding('utf8')) pieces.push(piece as string)
   expect(pieces.join('')).toBe(Array.from({ length: 1000 }, (_, n) => `event: log\ndata: {"n":${n + 1}}\nid: ${n + 1}\n\n`).join(''))
