@@ -27,7 +27,6 @@ export class Jobs {
   async start(session: string, command: Omit<Command, 'mark'>, output: Output, way?: Way): Promise<Job> {
     if (this.#stopped) throw new Error('no command is started any more: the plugin is being unloaded')
     const starting = this.#begin(session, command, output, way).then(job => {
-      this.#pipes.prepare()
       this.#jobs.set(job, session)
       void job.over.then(() => { this.#jobs.delete(job) })
       return job

@@ -34,6 +34,7 @@ export async function startProgram({ argv: [program = '', ...args], cwd, env, ma
   try {
     const child = spawn(program, args, { cwd, env, detached: true, stdio: covered(['ignore', ...pipes?.childEnds ?? ['pipe', 'pipe'] as const, ...more], nothing) })
     await new Promise<void>((resolve, reject) => { child.once('spawn', resolve).once('error', reject) })
+    supply.prepare()
     return { child, streams: pipes ?? { stdout: child.stdout!, stderr: child.stderr! }, mark }
   } catch (error) {
     pipes?.stdout.destroy()
