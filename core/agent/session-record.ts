@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from '../z.js'
 import { HarnessError, messageOf } from '../errors.js'
+import { freeze } from '../kernel/frozen.js'
 import { SESSION_VERSION, type SessionEvent, type SessionEventBody, type SessionHeader, type SessionSummary } from './session-events.js'
 import type { ToolSpec, TurnReason } from './vocabulary.js'
 
@@ -18,14 +19,14 @@ export function encode(seq: number, ts: string, body: SessionEventBody): Encoded
   } catch (error) {
     throw new HarnessError('internal', `a "${body.type}" event for the session log is not plain data: ${messageOf(error)}`, { cause: error })
   }
-  return { event: deepFreeze(JSON.parse(line) as SessionEvent), line }
+  return { event: freeze(JSON.parse(line) as SessionEvent), line }
 }
 
 /** The longest line of most sessions, and the same in one after another: what it reads back as is made once, and theirs together. */
 let offered: { readonly text: string; readonly tools: readonly ToolSpec[] } | undefined
 function encodeTools(seq: number, ts: string, tools: readonly ToolSpec[]): Encoded {
   const text = JSON.stringify(tools), type = 'tools'
-  if (offered?.text !== text) offered = { text, tools: deepFreeze(JSON.parse(text) as readonly ToolSpec[]) }
+  if (offered?.text !== text) offered = { text, tools: freeze(JSON.parse(text) as readonly ToolSpec[]) }
   return { event: Object.freeze({ seq, ts, type, tools: offered.tools }), line: `${JSON.stringify({ seq, ts, type }).slice(0, -1)},"tools":${text}}` }
 }
 
@@ -54,7 +55,7 @@ export function decode(line: Uint8Array, unspill: Unspill): Decoded {
   const record = recordShape.safeParse(value)
   const issue = (record.error ?? types[record.data.type]?.safeParse(value).error)?.issues[0]
   if (issue) return { problem: `is not an event (${[...issue.path, issue.message].join(' ')})` }
-  return { event: deepFreeze(value as SessionEvent) }
+  return { event: freeze(value as SessionEvent) }
 }
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
 
@@ -92,11 +93,6 @@ export const newestFirst = (summaries: readonly SessionSummary[]): SessionSummar
 export function oneLine(value: string): string {
   const characters = Array.from(value.slice(0, 1000).replace(/[\p{Cc}\p{Cs}\p{Z}\u202a-\u202e\u2066-\u2069]+/gu, ' ').trim())
   return characters.length > 80 ? `${characters.slice(0, 79).join('')}…` : characters.join('')
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) for (const inner of Object.values(Object.freeze(value))) deepFreeze(inner)
-  return value
 }
 
 /** Made when the first line is read: a start with a new session reads none, and would wait for it. */
